@@ -1,0 +1,380 @@
+"""Arms and pulls, and the active set: the columns every decision is made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imabo.space import Config, Space
+
+ArmState = Literal["active", "paused", "retired"]
+Origin = Literal["warmup", "oracle", "baseline", "manual"]
+PullState = Literal["pending", "rewarded", "expired"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Number = TypeVar("Number", float, Floats)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A configuration that was admitted, with what is known of it now.
+
+    ``mean`` is in the study's own reward units and None before the first reward. ``parent`` is the
+    arm that a local oracle mutated to get this one.
+    """
+
+    id: int
+    config: Config
+    origin: Origin
+    state: ArmState
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    mean: float | None
+    parent: int | None
+    admitted_at: datetime
+
+
+@dataclass(slots=True)
+class Pull:
+    """One request served with an arm.
+
+    ``reason`` says why this arm: ``warmup`` and ``expand`` admitted it for this very request,
+    ``index`` served a known arm. Inside ``with study.serve()`` set ``reward`` to report it.
+    """
+
+    id: str
+    arm: int
+    config: Config
+    reason: str
+    served_at: datetime
+    state: PullState = "pending"
+    reward: float | None = None
+    rewarded_at: datetime | None = None
+
+
+class Totals(NamedTuple):
+    """Counts over the whole study, arms that the space no longer allows included."""
+
+    n_pulls: int = 0
+    n_rewards: int = 0
+    n_pending: int = 0
+    reward_sum: float = 0.0
+
+    @property
+    def n_expired(self) -> int:
+        """Pulls that left their window without a reward."""
+        return self.n_pulls - self.n_rewards - self.n_pending
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Where the growth schedule starts: the counts when the space last changed (t_0 and N_0)."""
+
+    n_pulls: int = 0
+    n_rewards: int = 0
+    n_pending: int = 0
+    n_arms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The counters of one arm, as the store keeps them (rewards in the study's own units)."""
+
+    n_pulls: int = 0
+    n_rewards: int = 0
+    n_pending: int = 0
+    reward_sum: float = 0.0
+    reward_squares: float = 0.0
+    marked_rewards: int = 0
+    marked_sum: float = 0.0
+
+
+_COLUMNS: Final[Mapping[str, type]] = {
+    "ids": np.int64,
+    "n_pulls": np.float64,
+    "n_rewards": np.float64,
+    "n_pending": np.float64,
+    "reward_sums": np.float64,
+    "reward_squares": np.float64,
+    "marked_rewards": np.float64,
+    "marked_sums": np.float64,
+    "means": np.float64,
+    "servable": np.bool_,
+    "retired": np.bool_,
+    "mutated": np.int64,
+}
+
+
+class ActiveSet:
+    """The arms that the current space allows, one row an arm, in columns.
+
+    Policies and oracles receive it as their only view of the study and must not change it; its
+    arrays are read-only. The study updates one row at a time, so the cost of keeping it does not
+    depend on how many pulls there were. Rows of paused and retired arms stay (what they taught is
+    still true, and they must not be proposed again), but are not ``servable``.
+
+    Columns, each of length ``len(arms)``: ``ids``, ``n_pulls``, ``n_rewards``, ``n_pending``,
+    ``means`` (rewards mapped to [0, 1]; NaN before the first), ``servable``, ``units`` and ``mask``
+    (the configurations in the unit cube and which coordinates are active), ``mutated`` (the
+    coordinate whose mutation produced the arm, or -1).
+
+    Example:
+        >>> from imabo import Float, Space
+        >>> arms = ActiveSet.from_rewards(
+        ...     Space(x=Float(0, 1)), [({"x": 0.2}, [0.0, 1.0]), ({"x": 0.7}, [1.0])])
+        >>> arms.means.tolist(), arms.totals.n_rewards
+        ([0.5, 1.0], 3)
+    """
+
+    ids: Ints
+    n_pulls: Floats
+    n_rewards: Floats
+    n_pending: Floats
+    reward_sums: Floats
+    reward_squares: Floats
+    marked_rewards: Floats
+    marked_sums: Floats
+    means: Floats
+    servable: Bools
+    retired: Bools
+    mutated: Ints
+    units: Floats
+    mask: Bools
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+        has_window: bool = False,
+        totals: Totals | None = None,
+        restart: Restart | None = None,
+        marked_at: int = 0,
+    ) -> None:
+        self.space = space
+        self.reward_range = reward_range
+        self.has_window = has_window
+        self.totals = totals or Totals()
+        self.restart = restart or Restart()
+        self.marked_at = marked_at
+        self.configs: list[Config] = []
+        self.n_servable = 0
+        self.n_retired = 0
+        self.n_unrewarded = 0
+        self._low, self._scale = 0.0, 1.0
+        if reward_range is not None:
+            self._low, self._scale = reward_range[0], 1.0 / (reward_range[1] - reward_range[0])
+        self._rows: dict[int, int] = {}
+        self._identities: dict[str, int] = {}
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._allocate(16)
+
+    @classmethod
+    def from_rewards(
+        cls,
+        space: Space,
+        arms: Sequence[tuple[Config, Sequence[float]]],
+        *,
+        pending: Sequence[int] = (),
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+        has_window: bool = False,
+    ) -> ActiveSet:
+        """Build an active set by hand, to try a policy or an oracle on it without a study."""
+        built = cls(space, reward_range=reward_range, has_window=has_window)
+        for number, (config, rewards) in enumerate(arms, start=1):
+            row = built.admit(number, space.validate(config))
+            waiting = pending[number - 1] if number <= len(pending) else 0
+            for _ in range(len(rewards) + waiting):
+                built.count_pull(row)
+            for reward in rewards:
+                built.count_reward(row, float(reward), was_pending=True)
+        return built
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.configs)
+
+    def __contains__(self, config: object) -> bool:
+        return isinstance(config, dict) and self.space.identity(config) in self._identities
+
+    def row_of(self, arm: int) -> int | None:
+        """The row of an arm, or None when the current space does not allow that arm."""
+        return self._rows.get(arm)
+
+    def config_of(self, arm: int) -> Config:
+        """The configuration of an arm that the current space allows."""
+        return self.configs[self._rows[arm]]
+
+    def row_of_config(self, config: Config) -> int | None:
+        """The row of a (validated) configuration, or None when it is not an arm here."""
+        return self._identities.get(self.space.identity(config))
+
+    def state_of(self, row: int) -> ArmState:
+        """The state of a row."""
+        if self.retired[row]:
+            return "retired"
+        return "active" if self.servable[row] else "paused"
+
+    @property
+    def n_growing(self) -> int:
+        """|M_t| of the growth schedule: the arms that are not retired."""
+        return len(self.configs) - self.n_retired
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every configuration of a finite space is an arm already."""
+        n_configs = self.space.n_configs
+        return n_configs is not None and len(self.configs) >= n_configs
+
+    @property
+    def overall_mean(self) -> float:
+        """Mean of all rewards on the unit scale; 0.5 before the first."""
+        totals = self.totals
+        return self.to_unit(totals.reward_sum / totals.n_rewards) if totals.n_rewards else 0.5
+
+    def to_unit(self, reward: Number) -> Number:
+        """A reward mapped to [0, 1] by the study's range (as it is when the range is open)."""
+        return (reward - self._low) * self._scale
+
+    def from_unit(self, value: float) -> float:
+        """The inverse of ``to_unit``."""
+        return self._low + value / self._scale
+
+    def known_means(self) -> Floats:
+        """``means``, with the overall mean in place of arms that have no reward yet."""
+        if not self.n_unrewarded:
+            return self.means
+        return np.where(self.n_rewards > 0, self.means, self.overall_mean)
+
+    def variances(self) -> Floats:
+        """Empirical variance of each arm's rewards on the unit scale (0 where there are none)."""
+        n = np.maximum(self.n_rewards, 1.0)
+        spread = self.reward_squares / n - (self.reward_sums / n) ** 2
+        return np.maximum(spread, 0.0) * self._scale**2
+
+    # --- updating (the study only) --------------------------------------------------------------
+
+    def admit(
+        self,
+        arm: int,
+        config: Config,
+        *,
+        state: ArmState = "active",
+        mutated: str | None = None,
+        tally: Tally | None = None,
+    ) -> int:
+        """Add a row for an arm; returns its row."""
+        row = len(self.configs)
+        if row == len(self._columns["ids"]):
+            self._allocate(2 * row)
+        self.configs.append(config)
+        self._rows[arm] = row
+        self._identities[self.space.identity(config)] = row
+        columns = self._columns
+        columns["ids"][row] = arm
+        columns["units"][row], columns["mask"][row] = self.space.encode(config)
+        names = self.space.names
+        columns["mutated"][row] = names.index(mutated) if mutated in names else -1
+        self.n_unrewarded += 1
+        self._expose()
+        if tally is not None:
+            self.put_tally(row, tally)
+        self.put_state(row, state)
+        return row
+
+    def put_tally(self, row: int, tally: Tally) -> None:
+        """Overwrite the counters of a row with the store's."""
+        columns = self._columns
+        self.n_unrewarded += int(columns["n_rewards"][row] > 0) - int(tally.n_rewards > 0)
+        columns["n_pulls"][row] = tally.n_pulls
+        columns["n_rewards"][row] = tally.n_rewards
+        columns["n_pending"][row] = tally.n_pending
+        columns["reward_sums"][row] = tally.reward_sum
+        columns["reward_squares"][row] = tally.reward_squares
+        columns["marked_rewards"][row] = tally.marked_rewards
+        columns["marked_sums"][row] = tally.marked_sum
+        self._refresh_mean(row)
+
+    def put_state(self, row: int, state: ArmState) -> None:
+        """Set whether a row can be served and whether it counts in the growth schedule."""
+        columns = self._columns
+        self.n_servable += int(state == "active") - int(columns["servable"][row])
+        self.n_retired += int(state == "retired") - int(columns["retired"][row])
+        columns["servable"][row] = state == "active"
+        columns["retired"][row] = state == "retired"
+
+    def count_pull(self, row: int) -> None:
+        """An arm was served."""
+        self._columns["n_pulls"][row] += 1
+        self._columns["n_pending"][row] += 1
+        t = self.totals
+        self.totals = Totals(t.n_pulls + 1, t.n_rewards, t.n_pending + 1, t.reward_sum)
+
+    def count_reward(self, row: int | None, reward: float, *, was_pending: bool) -> None:
+        """A pull got its reward; ``row`` is None for an arm that the space no longer allows."""
+        t = self.totals
+        self.totals = Totals(
+            t.n_pulls, t.n_rewards + 1, t.n_pending - was_pending, t.reward_sum + reward
+        )
+        if row is None:
+            return
+        columns = self._columns
+        if columns["n_rewards"][row] == 0:
+            self.n_unrewarded -= 1
+        columns["n_rewards"][row] += 1
+        columns["n_pending"][row] -= was_pending
+        columns["reward_sums"][row] += reward
+        columns["reward_squares"][row] += reward * reward
+        self._refresh_mean(row)
+
+    def count_expired(self, row: int | None, n: int) -> None:
+        """Pulls of an arm left their window without a reward."""
+        t = self.totals
+        self.totals = Totals(t.n_pulls, t.n_rewards, t.n_pending - n, t.reward_sum)
+        if row is not None:
+            self._columns["n_pending"][row] -= n
+
+    def mark(self) -> None:
+        """Remember the counters as they are now, for policies that start afresh in phases."""
+        self._columns["marked_rewards"][:] = self._columns["n_rewards"]
+        self._columns["marked_sums"][:] = self._columns["reward_sums"]
+        self.marked_at = self.totals.n_pulls
+
+    def _refresh_mean(self, row: int) -> None:
+        n = self._columns["n_rewards"][row]
+        mean = self.to_unit(self._columns["reward_sums"][row] / n) if n else math.nan
+        self._columns["means"][row] = mean
+
+    def _allocate(self, capacity: int) -> None:
+        shapes: dict[str, tuple[tuple[int, ...], type]] = {
+            name: ((capacity,), dtype) for name, dtype in _COLUMNS.items()
+        }
+        shapes["units"] = ((capacity, len(self.space)), np.float64)
+        shapes["mask"] = ((capacity, len(self.space)), np.bool_)
+        for name, (shape, dtype) in shapes.items():
+            column: NDArray[Any] = np.zeros(shape, dtype=dtype)
+            if name == "means":
+                column[:] = math.nan
+            old = self._columns.get(name)
+            if old is not None:
+                column[: len(old)] = old
+            self._columns[name] = column
+        self._expose()
+
+    def _expose(self) -> None:
+        # Read-only windows on the rows in use; made again only when a row is added.
+        n = len(self.configs)
+        for name, column in self._columns.items():
+            window = column[:n]
+            window.flags.writeable = False
+            setattr(self, name, window)

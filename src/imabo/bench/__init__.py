@@ -1,0 +1,1 @@
+"""Benchmarks: the engine's speed, and regret on problems whose optimum is known."""

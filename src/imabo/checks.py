@@ -1,0 +1,172 @@
+"""Checks of what a study is created with."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any, Final
+
+from imabo import oracles, policies
+from imabo.errors import InvalidSetting
+from imabo.oracles.base import Oracle
+from imabo.policies.base import Policy
+from imabo.settings import check_positive, describe, restore
+from imabo.space import Space
+from imabo.stores import Store
+from imabo.stores.base import StudyRecord
+from imabo.stores.refusals import study_exists
+
+_LONGEST_NAME: Final = 200
+# The years that datetime can express, with a margin; served_at is shown as one.
+_EARLIEST, _LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
+
+
+def checked_name(name: object) -> str:
+    """A study's name: text that any database can hold."""
+    if isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.strip():
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            pass
+        else:
+            if "\0" not in name:
+                return name
+    raise InvalidSetting(
+        f"the study's name is {name!r}",
+        f"it must be text of 1 to {_LONGEST_NAME} characters",
+        "choose another name",
+    )
+
+
+def checked_seed(seed: object) -> int:
+    """A seed, drawn when there is none."""
+    if seed is None:
+        return secrets.randbits(63)
+    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
+        return seed
+    raise InvalidSetting(
+        f"seed is {seed!r}", "it must be a whole number of at least 0", "pass 0, say"
+    )
+
+
+def checked_space(space: object) -> Space:
+    """A space."""
+    if isinstance(space, Space):
+        return space
+    raise InvalidSetting(
+        f"space is {space!r}", "it must be a Space", "write Space(temperature=Float(0, 1)), say"
+    )
+
+
+def checked_range(ends: object) -> tuple[float, float] | None:
+    """The ends of the rewards."""
+    if ends is None:
+        return None
+    if isinstance(ends, (tuple, list)) and len(ends) == 2:
+        numbers = [
+            float(end)
+            for end in ends
+            if isinstance(end, (int, float)) and not isinstance(end, bool) and math.isfinite(end)
+        ]
+        # The width must be usable as a divisor, too.
+        if len(numbers) == 2 and numbers[0] < numbers[1] and math.isfinite(numbers[1] - numbers[0]):
+            return numbers[0], numbers[1]
+    raise InvalidSetting(
+        f"reward_range is {ends!r}",
+        "it must be two finite numbers, the lower one first, or None for rewards without ends",
+        "pass (0.0, 1.0), say",
+    )
+
+
+def checked_window(window_s: object) -> float | None:
+    """How long a pull may stay pending."""
+    if window_s is None:
+        return None
+    check_positive("window_s", window_s)
+    return float(window_s)  # type: ignore[arg-type]  # a number, as was just checked
+
+
+def checked_time(seconds: object) -> float:
+    """What the clock says."""
+    if isinstance(seconds, (int, float)) and _EARLIEST <= seconds <= _LATEST:
+        return float(seconds)
+    raise InvalidSetting(
+        f"the clock said {seconds!r}",
+        "it must return seconds since 1970 as a number, in the years 2 to 9998",
+        "pass another clock, or leave it out",
+    )
+
+
+def checked_policy(policy: Policy | None) -> Policy:
+    """A policy, the default one when there is none."""
+    _check_part("policy", policy, Policy)
+    return policies.IMOSS() if policy is None else policy
+
+
+def checked_oracle(oracle: Oracle | None) -> Oracle:
+    """An oracle, the default one when there is none."""
+    _check_part("oracle", oracle, Oracle)
+    return oracles.Mutate() if oracle is None else oracle
+
+
+def stored_policy(given: Policy | None, stored: Mapping[str, Any]) -> Policy:
+    """The policy that a study was created with: rebuilt, or the caller's if it is the same."""
+    part: Policy = _stored_part("policy", given, stored, Policy, policies)
+    return part
+
+
+def stored_oracle(given: Oracle | None, stored: Mapping[str, Any]) -> Oracle:
+    """The oracle that a study was created with: rebuilt, or the caller's if it is the same."""
+    part: Oracle = _stored_part("oracle", given, stored, Oracle, oracles)
+    return part
+
+
+def _check_part(argument: str, part: object, kind: type) -> None:
+    if part is None or isinstance(part, kind):
+        return
+    raise InvalidSetting(
+        f"{argument} is {part!r}",
+        f"it must be an instance of {kind.__module__}.{kind.__name__}",
+        f"leave {argument} out for the default",
+    )
+
+
+def _stored_part(
+    argument: str, given: object, stored: Mapping[str, Any], kind: type, module: ModuleType
+) -> Any:
+    if given is None:
+        classes = {name: getattr(module, name) for name in module.__all__}
+        known = {n: c for n, c in classes.items() if isinstance(c, type) and issubclass(c, kind)}
+        return restore(stored, known, argument)
+    _check_part(argument, given, kind)
+    if _canonical(describe(given)) != _canonical(stored):
+        raise InvalidSetting(
+            f"{argument} is {given!r}",
+            f"the study was created with {dict(stored)!r}",
+            f"leave {argument} out, or pass one with these settings",
+        )
+    return given
+
+
+def require_same(store: Store, record: StudyRecord, *, any_seed: bool) -> None:
+    """Refuse to create a study over one of the same name that is not the same study."""
+    found = store.load(record.name).study
+    same = (
+        found.policy == record.policy
+        and found.oracle == record.oracle
+        and found.reward_range == record.reward_range
+        and found.window_s == record.window_s
+        and (any_seed or found.seed == record.seed)
+        # A space that the study has since moved on from is still the study's own.
+        and any(space == record.space for space in store.spaces(record.name))
+    )
+    if not same:
+        raise study_exists(record.name)
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False)

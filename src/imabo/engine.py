@@ -1,0 +1,287 @@
+"""The engine of a study: a view in memory, decisions made from it, a store that commits them.
+
+``Study`` is its public face. The engine is not thread-safe; the study holds a lock around it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from imabo.arms import ActiveSet, ArmState, Restart
+from imabo.checks import checked_time
+from imabo.errors import NothingToServe, StoreError
+from imabo.oracles.base import Oracle, Proposal, draw_new
+from imabo.policies.base import Expand, Policy
+from imabo.randomness import Draws
+from imabo.space import Space
+from imabo.stores.base import Change, NewArm, NewPull, Snapshot, StaleView, Store
+
+_RETRIES: Final = 1000  # rounds of refresh and decide again while other processes are faster
+_EXPIRY_SLACK: Final = 0.02  # a pull may outstay its window by this share of it
+
+T = TypeVar("T")
+
+
+class Engine:
+    """Keeps the view of one study in step with its store, and decides.
+
+    A write that the store refuses because another process was faster (``StaleView``) is decided
+    again on a fresh view. A write that fails in any other way leaves the store unchanged and the
+    view to be read again.
+    """
+
+    view: ActiveSet
+    space_version: int
+    n_arms: int
+    _seq: int
+    _last_at: float
+    _expiry_due: float
+    _is_torn: bool
+
+    def __init__(
+        self,
+        store: Store,
+        snapshot: Snapshot,
+        policy: Policy,
+        oracle: Oracle,
+        clock: Callable[[], float],
+    ) -> None:
+        self.store = store
+        self.record = snapshot.study
+        self.policy = policy
+        self.oracle = oracle
+        self.clock = clock
+        self._take(snapshot)
+
+    def now(self) -> float:
+        """The clock's time, never going back: expiry and the log rely on pulls in order of time."""
+        self._last_at = max(checked_time(self.clock()), self._last_at)
+        return self._last_at
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def serve(self, count: int) -> tuple[float, list[NewPull]]:
+        """Decide ``count`` pulls one after the other and commit them together, at one time."""
+        return self._retrying(lambda now: self._serve(count, now))
+
+    def _serve(self, count: int, now: float) -> tuple[float, list[NewPull]]:
+        view = self.view
+        pulls: list[NewPull] = []
+        arms: list[NewArm] = []
+        mark_at: int | None = None
+        self._is_torn = True  # until the store has what the view is about to show
+        for _ in range(count):
+            number = view.totals.n_pulls + 1
+            draws = Draws(self.record.seed, number)
+            decision = self.policy.decide(view, draws)
+            if decision.mark:
+                mark_at = view.totals.n_pulls
+                view.mark()
+            if isinstance(decision, Expand):
+                row, reason = self._expand(decision, draws, now, arms)
+            else:
+                row, reason = decision.row, "index"
+            view.count_pull(row)
+            pulls.append(NewPull(number, int(view.ids[row]), reason))
+        self._seq = self.store.serve(
+            self.record.name, seq=self._seq, at=now, pulls=pulls, arms=arms, mark_at=mark_at
+        )
+        self._is_torn = False
+        return now, pulls
+
+    def _expand(
+        self, decision: Expand, draws: Draws, now: float, arms: list[NewArm]
+    ) -> tuple[int, str]:
+        view = self.view
+        if decision.source == "warmup":
+            proposal = draw_new(view, draws.rng)
+            if isinstance(proposal, Proposal):
+                proposal = replace(proposal, origin="warmup")
+        else:
+            proposal = self.oracle.propose(view, self.policy.scores(view), draws.rng)
+            if isinstance(proposal, Proposal):
+                proposal = replace(proposal, config=view.space.validate(proposal.config))
+                if proposal.config in view:
+                    # An oracle of the user's own that repeats itself: keep the schedule going.
+                    proposal = draw_new(view, draws.rng)
+        if isinstance(proposal, Proposal):
+            arms.append(self._new_arm(proposal, now))
+            return self._admit(arms[-1]), "warmup" if decision.source == "warmup" else "expand"
+        if not view.n_servable:
+            raise NothingToServe(
+                f"study {self.record.name!r} has no arm to serve",
+                "all its arms are paused or retired and its space has no other configuration",
+                "resume an arm, or widen the space with update_space()",
+            )
+        return self.policy.serve(view, Draws(draws.seed, draws.number)).row, "index"
+
+    # --- telling --------------------------------------------------------------------------------
+
+    def reward(self, number: int, reward: float) -> bool:
+        """Record a reward; False when there is no such pull."""
+        done = self.store.reward(self.record.name, number, reward, at=self.now())
+        if done is None:
+            return False
+        if done.fresh:
+            if done.seq == self._seq + 1 and not self._is_torn:
+                self._seq = done.seq
+                row = self.view.row_of(done.arm)
+                self.view.count_reward(row, reward, was_pending=done.was_pending)
+            else:
+                self.refresh()
+        return True
+
+    def expire_due(self) -> None:
+        """Expire what is past its window, when that is due."""
+        if self.record.window_s is not None:
+            now = self.now()
+            if now >= self._expiry_due:
+                self.expire_before(now - self.record.window_s)
+
+    def expire_before(self, before: float) -> int:
+        """Expire the pulls that were served before a time and are still pending."""
+        now, window = self.now(), self.record.window_s or 0.0
+        done = self.store.expire(self.record.name, before=before, at=now)
+        oldest = now if done.oldest_pending_at is None else done.oldest_pending_at
+        self._expiry_due = max(oldest + window, now + _EXPIRY_SLACK * window)
+        if done.seq == self._seq + bool(done.counts) and not self._is_torn:
+            self._seq = done.seq
+            for arm, n in done.counts.items():
+                self.view.count_expired(self.view.row_of(arm), n)
+        else:
+            self.refresh()
+        return sum(done.counts.values())
+
+    # --- changes by hand ------------------------------------------------------------------------
+
+    def update_space(self, space: Space) -> None:
+        """Move on to another space, retiring arms and bringing back others as it allows."""
+        self._retrying(lambda now: self._update_space(space, now))
+
+    def _update_space(self, space: Space, now: float) -> None:
+        self.refresh()
+        wanted = space.to_dict()
+        if self.view.space.to_dict() == wanted:
+            return
+        snapshot = self.store.load(self.record.name)
+        states: dict[int, tuple[ArmState, ArmState | None]] = {}
+        n_arms = 0
+        for arm in snapshot.arms:
+            state, allowed = arm.state, space.allows(arm.config)
+            if state != "retired" and not allowed:
+                state = "retired"
+                states[arm.id] = (state, arm.state)
+            elif arm.retired_from is not None and allowed:
+                state = arm.retired_from
+                states[arm.id] = (state, None)
+            n_arms += state != "retired"
+        totals = snapshot.totals
+        restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
+        change = Change("space", {"space": wanted}, states, space=wanted, restart=restart)
+        self.store.change(self.record.name, change, seq=snapshot.seq, at=now)
+        self._take(self.store.load(self.record.name))
+
+    def add_arm(self, config: Mapping[str, object]) -> int:
+        """Admit a configuration by hand, or make it active again; returns the arm's id."""
+        return self._retrying(lambda now: self._add_arm(config, now))
+
+    def _add_arm(self, config: Mapping[str, object], now: float) -> int:
+        valid = self.view.space.validate(config)
+        row = self.view.row_of_config(valid)
+        if row is not None:
+            known = int(self.view.ids[row])
+            self._put_state(known, "active", now)
+            return known
+        new = self._new_arm(Proposal(valid, origin="manual"), now)
+        change = Change("arm", {"arm": new.id, "config": valid}, arms=[new])
+        self._seq = self.store.change(self.record.name, change, seq=self._seq, at=now)
+        self._admit(new)
+        return new.id
+
+    def put_state(self, arm: int, state: ArmState) -> None:
+        """Set the state of an arm that the space allows."""
+        self._retrying(lambda now: self._put_state(arm, state, now))
+
+    def _put_state(self, arm: int, state: ArmState, now: float) -> None:
+        row = self.view.row_of(arm)
+        if row is None or self.view.state_of(row) == state:
+            return
+        change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
+        self._seq = self.store.change(self.record.name, change, seq=self._seq, at=now)
+        self.view.put_state(row, state)
+
+    # --- the view -------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Bring the view up to date with what other processes wrote."""
+        snapshot = self.store.load(self.record.name, since=self._seq)
+        if self._is_torn or snapshot.space_version != self.space_version:
+            self._take(self.store.load(self.record.name))
+        elif snapshot.seq != self._seq:
+            self._merge(snapshot)
+
+    def _retrying(self, action: Callable[[float], T]) -> T:
+        for _ in range(_RETRIES):
+            if self._is_torn:
+                self.refresh()
+            try:
+                return action(self.now())
+            except StaleView:
+                self.refresh()
+        raise StoreError(
+            f"study {self.record.name!r} changed {_RETRIES} times while one decision was made",
+            "other processes write to it all the time",
+            "try again, or let fewer processes share it",
+        )
+
+    def _take(self, snapshot: Snapshot) -> None:
+        """Build the view from a whole snapshot."""
+        window, oldest = snapshot.study.window_s, snapshot.oldest_pending_at
+        self.view = ActiveSet(
+            Space.from_dict(snapshot.space),
+            reward_range=snapshot.study.reward_range,
+            has_window=window is not None,
+        )
+        self.n_arms = 0
+        self.space_version = snapshot.space_version
+        self._last_at = snapshot.last_at
+        self._expiry_due = math.inf
+        if window is not None:
+            self._expiry_due = (snapshot.last_at if oldest is None else oldest) + window
+        self._merge(snapshot)
+        self._is_torn = False
+
+    def _merge(self, snapshot: Snapshot) -> None:
+        view = self.view
+        for arm in snapshot.arms:
+            self.n_arms = max(self.n_arms, arm.id)
+            row = view.row_of(arm.id)
+            if row is not None:
+                view.put_tally(row, arm.tally)
+                view.put_state(row, arm.state)
+            elif arm.retired_from is None and view.space.allows(arm.config):
+                config = view.space.validate(arm.config)
+                view.admit(arm.id, config, state=arm.state, mutated=arm.mutated, tally=arm.tally)
+        view.totals = snapshot.totals
+        view.restart = snapshot.restart
+        view.marked_at = snapshot.marked_at
+        self._last_at = max(self._last_at, snapshot.last_at)
+        self._seq = snapshot.seq
+
+    def _new_arm(self, proposal: Proposal, now: float) -> NewArm:
+        return NewArm(
+            id=self.n_arms + 1,
+            config=proposal.config,
+            identity=self.view.space.identity(proposal.config),
+            origin=proposal.origin,
+            parent=proposal.parent,
+            mutated=proposal.mutated,
+            admitted_at=now,
+        )
+
+    def _admit(self, new: NewArm) -> int:
+        self.n_arms += 1
+        return self.view.admit(new.id, new.config, mutated=new.mutated)

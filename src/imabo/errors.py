@@ -1,0 +1,133 @@
+"""Every error imabo raises on purpose, in one tree.
+
+Each class has a stable ``code`` (the HTTP API sends it as it is) and each message has three parts:
+what happened, with the value; why that was refused; what to do about it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ImaboError(Exception):
+    """Root of the tree; catch it to catch everything imabo raises on purpose.
+
+    Args:
+        what: What happened, with the value that was seen.
+        why: Why it was refused.
+        fix: What the caller can do about it.
+
+    Example:
+        >>> error = UnknownPull("no pull has the id 'x-1'", "ids come from ask()", "check the id")
+        >>> error.code
+        'unknown_pull'
+        >>> print(error)
+        no pull has the id 'x-1': ids come from ask(). To fix it, check the id.
+    """
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, what: str, why: str, fix: str) -> None:
+        super().__init__(what, why, fix)
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}. To fix it, {self.fix}."
+
+
+class InvalidSpace(ImaboError, ValueError):
+    """A search space (or one of its parameters) that makes no sense."""
+
+    code = "invalid_space"
+
+
+class InvalidConfig(ImaboError, ValueError):
+    """A configuration that the space does not allow."""
+
+    code = "invalid_config"
+
+
+class InvalidSetting(ImaboError, ValueError):
+    """An argument of a study, a policy, an oracle or a store that cannot be used."""
+
+    code = "invalid_setting"
+
+
+class InvalidReward(ImaboError, ValueError):
+    """A reward that is not a finite number inside the study's reward range."""
+
+    code = "invalid_reward"
+
+
+class RewardConflict(ImaboError):
+    """A second reward for a pull that differs from the first."""
+
+    code = "reward_conflict"
+
+
+class UnknownPull(ImaboError, LookupError):
+    """A pull id that this study never handed out."""
+
+    code = "unknown_pull"
+
+
+class UnknownArm(ImaboError, LookupError):
+    """An arm id that this study does not have."""
+
+    code = "unknown_arm"
+
+
+class UnknownStudy(ImaboError, LookupError):
+    """A study name that the store does not have."""
+
+    code = "unknown_study"
+
+
+class StudyExists(ImaboError):
+    """A different study already has this name."""
+
+    code = "study_exists"
+
+
+class NothingToServe(ImaboError):
+    """Every arm is paused or retired, and no new one can be admitted."""
+
+    code = "nothing_to_serve"
+
+
+class NoRewards(ImaboError):
+    """A question that only rewards can answer, asked before the first one came."""
+
+    code = "no_rewards"
+
+
+class MissingExtra(ImaboError, ImportError):
+    """An optional library is needed and not installed; the message names the extra."""
+
+    code = "missing_extra"
+
+
+class ReplayMismatch(ImaboError):
+    """A log whose decisions this version of the code does not reproduce."""
+
+    code = "replay_mismatch"
+
+
+class StoreError(ImaboError):
+    """The store could not do what was asked; nothing was half-written."""
+
+    code = "store_error"
+
+
+class SchemaTooNew(StoreError):
+    """A database written by a newer version of imabo."""
+
+    code = "schema_too_new"
+
+
+class StoreClosed(StoreError):
+    """A study or store used after it was closed."""
+
+    code = "store_closed"

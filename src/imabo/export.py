@@ -1,0 +1,107 @@
+"""Writing a study to a file: the whole log as JSON lines, or the pulls as CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from imabo.errors import InvalidSetting
+from imabo.stores.base import LogEntry, Store
+
+if TYPE_CHECKING:
+    from imabo.study import Study
+
+FORMAT: Final = 1  # of the JSON lines; a reader refuses what it does not know
+
+
+def export(
+    study: Study, store: Store, target: str | os.PathLike[str] | TextIO, form: str | None
+) -> None:
+    """Write a study to a path or an open text file (see ``Study.export``)."""
+    if form is None:
+        form = "jsonl"
+        if isinstance(target, (str, os.PathLike)):
+            form = os.path.splitext(os.fspath(target))[1].lstrip(".")
+    if form not in ("jsonl", "csv"):
+        raise InvalidSetting(
+            f"the format is {form!r}",
+            "a study is exported as 'jsonl' or 'csv'",
+            "pass format='jsonl' or a path that ends in .jsonl or .csv",
+        )
+    write = _write_csv if form == "csv" else _write_jsonl
+    if isinstance(target, (str, os.PathLike)):
+        with open(target, "w", encoding="utf-8", newline="") as file:
+            write(study, store, file)
+    else:
+        write(study, store, target)
+
+
+def _write_jsonl(study: Study, store: Store, file: TextIO) -> None:
+    for line in _lines(study, store):
+        file.write(json.dumps(line, allow_nan=False) + "\n")
+
+
+def _write_csv(study: Study, store: Store, file: TextIO) -> None:
+    del store
+    names = list(study.space.names)
+    for arm in study.arms():
+        names += [name for name in arm.config if name not in names]
+    writer = csv.writer(file)
+    pull_columns = ["id", "arm", "reason", "state", "reward", "served_at", "rewarded_at"]
+    writer.writerow(pull_columns + [f"config.{name}" for name in names])
+    for pull in study:
+        writer.writerow(
+            [
+                pull.id,
+                pull.arm,
+                pull.reason,
+                pull.state,
+                "" if pull.reward is None else repr(pull.reward),
+                _iso(pull.served_at),
+                _iso(pull.rewarded_at),
+                # JSON cells, so that true, "true", null and an absent parameter stay apart.
+                *(json.dumps(pull.config[n]) if n in pull.config else "" for n in names),
+            ]
+        )
+
+
+def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
+    snapshot = store.load(study.name)
+    record = snapshot.study
+    yield {
+        "kind": "study",
+        "format": FORMAT,
+        "name": record.name,
+        "seed": record.seed,
+        "space": record.space,
+        "policy": record.policy,
+        "oracle": record.oracle,
+        "reward_range": record.reward_range,
+        "window_s": record.window_s,
+        "created_at": record.created_at,
+    }
+    configs = {arm.id: arm.config for arm in snapshot.arms}
+    for entry in store.log(study.name):
+        if entry.arm is not None and entry.arm not in configs:
+            configs = {arm.id: arm.config for arm in store.load(study.name).arms}
+        yield _line(entry, configs)
+
+
+def _line(entry: LogEntry, configs: dict[int, Any]) -> dict[str, Any]:
+    line: dict[str, Any] = {"kind": entry.kind, "at": entry.at}
+    if entry.kind == "ask" and entry.arm is not None:
+        config = configs[entry.arm]
+        line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
+    elif entry.kind == "tell":
+        line |= {"pull": entry.pull, "reward": entry.reward}
+    else:
+        line |= entry.data or {}
+    return line
+
+
+def _iso(moment: datetime | None) -> str:
+    return "" if moment is None else moment.isoformat()

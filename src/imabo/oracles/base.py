@@ -1,0 +1,66 @@
+"""What every oracle is: a pure function from the active set to a new configuration."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from imabo.arms import ActiveSet, Floats, Origin
+from imabo.space import Config
+
+_TRIES = 100  # P0 draws before a finite space is listed instead
+_LISTABLE = 10_000  # a space of at most this many configurations is listed whole
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A configuration that is not yet an arm.
+
+    ``parent`` (an arm's id) and ``mutated`` (a parameter's name) say what a local oracle changed.
+    """
+
+    config: Config
+    origin: Origin = "oracle"
+    parent: int | None = None
+    mutated: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """Every configuration of the space is an arm already."""
+
+
+class Oracle(ABC):
+    """Proposes the next configuration to admit.
+
+    Subclass it as a frozen dataclass with ``propose``. Like a policy, an oracle has no state, does
+    no input or output, and its fields are JSON-safe. It never returns an arm that exists.
+    """
+
+    @abstractmethod
+    def propose(
+        self, arms: ActiveSet, scores: Floats, rng: np.random.Generator
+    ) -> Proposal | Exhausted:
+        """A new configuration, given the arms and the policy's index of each (``scores``)."""
+
+
+def draw_new(arms: ActiveSet, rng: np.random.Generator) -> Proposal | Exhausted:
+    """A P0 draw that is not yet an arm."""
+    if arms.exhausted:
+        return Exhausted()
+    for _ in range(_TRIES):
+        config = arms.space.sample(rng)
+        if config not in arms:
+            return Proposal(config, origin="baseline")
+    unseen = list_new(arms)
+    return Proposal(unseen[int(rng.integers(len(unseen)))], origin="baseline")
+
+
+def list_new(arms: ActiveSet) -> list[Config]:
+    """Configurations of a finite space that are not arms: all of them, or some when it is large."""
+    n_configs = arms.space.n_configs or 0
+    unseen = (config for config in arms.space.configs() if config not in arms)
+    return list(unseen if n_configs <= _LISTABLE else itertools.islice(unseen, _TRIES))

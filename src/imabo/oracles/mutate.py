@@ -1,0 +1,164 @@
+"""Mutate: change one parameter of the best arm (the paper's mutate-KLxPE)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from imabo.arms import ActiveSet, Floats, Ints
+from imabo.bounds import kl_upper
+from imabo.density import Parzen
+from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
+from imabo.oracles.split import Split, category_counts, split_by_score
+from imabo.settings import check_count, check_fraction
+from imabo.space import Config
+
+_PARENTS = 5  # leading arms to try before falling back on P0
+_LISTED = 256  # a coordinate with at most this many values is tried whole if sampling fails
+
+
+@dataclass(frozen=True, slots=True)
+class Mutate(Oracle):
+    """Take the best arm, change one parameter (IMOSS-mutate-KLxPE); the strongest cheap oracle.
+
+    (a) The arm is the one with the highest empirical mean. (b) The parameter is chosen by KL-UCB,
+    where a parameter's reward is the mean of the arms that mutating it produced, as it is now.
+    (c) The value is the candidate with the highest ratio of two one-dimensional Parzen densities,
+    fitted to the parameter's values in good and in bad arms.
+
+    On a conditional space a mutated parent may switch children on: they take the values they have
+    in the best arm of that branch, or a P0 draw when there is none.
+
+    Args:
+        gamma: Share of arms in the good group, in (0, 1).
+        candidates: Values drawn from the good density.
+        startup: Below this many arms with a reward, draw from P0.
+
+    Example:
+        >>> from imabo import Choice, Float, Space
+        >>> from imabo.arms import ActiveSet
+        >>> space = Space(x=Float(0, 1), y=Choice("a", "b"))
+        >>> tried = [({"x": i / 20, "y": "a"}, [i / 20]) for i in range(20)]
+        >>> arms = ActiveSet.from_rewards(space, tried)
+        >>> proposal = Mutate().propose(arms, arms.means, np.random.default_rng(1))
+        >>> proposal.parent, proposal.mutated
+        (20, 'y')
+    """
+
+    gamma: float = 0.3
+    candidates: int = 24
+    startup: int = 10
+
+    def __post_init__(self) -> None:
+        check_fraction("gamma", self.gamma)
+        check_count("candidates", self.candidates, least=1)
+        check_count("startup", self.startup)
+
+    def propose(
+        self, arms: ActiveSet, scores: Floats, rng: np.random.Generator
+    ) -> Proposal | Exhausted:
+        """A leading arm with one parameter changed, never an arm that exists."""
+        if arms.exhausted:
+            return Exhausted()
+        split = split_by_score(arms, scores, self.gamma)
+        if len(split.good) + len(split.bad) < max(self.startup, 2):
+            return draw_new(arms, rng)
+        for parent in _leaders(arms, rng):
+            for coordinate in _coordinates(arms, parent, rng):
+                config = self._mutate(arms, split, parent, coordinate, rng)
+                if config is not None:
+                    name = arms.space.names[coordinate]
+                    return Proposal(config, parent=int(arms.ids[parent]), mutated=name)
+        return draw_new(arms, rng)
+
+    def _mutate(
+        self, arms: ActiveSet, split: Split, parent: int, coordinate: int, rng: np.random.Generator
+    ) -> Config | None:
+        """The parent with its best new value on one coordinate, or None if there is none."""
+        good = _fit_column(arms, split.good, coordinate)
+        bad = _fit_column(arms, split.bad, coordinate)
+        units = good.sample(rng, self.candidates)[:, 0]
+        config = _best_change(arms, parent, coordinate, units, good, bad, rng)
+        n_values = list(arms.space.parameters.values())[coordinate].n_values
+        if config is None and n_values is not None and n_values <= _LISTED:
+            everything = (np.arange(n_values) + 0.5) / n_values
+            config = _best_change(arms, parent, coordinate, everything, good, bad, rng)
+        return config
+
+
+def _leaders(arms: ActiveSet, rng: np.random.Generator) -> Iterator[int]:
+    """Rows by falling empirical mean (step a), ties in random order; retired arms left out."""
+    rows = rng.permutation(np.flatnonzero((arms.n_rewards > 0) & ~arms.retired))
+    yield from (int(r) for r in rows[np.argsort(-arms.means[rows], kind="stable")][:_PARENTS])
+
+
+def _coordinates(arms: ActiveSet, parent: int, rng: np.random.Generator) -> Iterator[int]:
+    """The parent's active coordinates by falling KL-UCB index (step b), ties in random order."""
+    born = arms.mutated >= 0
+    credited = born & (arms.n_rewards > 0)
+    d = len(arms.space)
+    n_rewarded = np.bincount(arms.mutated[credited], minlength=d)
+    totals = np.bincount(arms.mutated[credited], weights=arms.means[credited], minlength=d)
+    # Arms whose reward is still out count as tried, so that a burst does not mutate one parameter.
+    n_tried = np.bincount(arms.mutated[born], minlength=d)
+    means = np.where(n_rewarded > 0, totals / np.maximum(n_rewarded, 1), arms.overall_mean)
+    budget = math.log(max(int(n_tried.sum()), 1))
+    index = np.where(n_tried > 0, kl_upper(means, budget / np.maximum(n_tried, 1)), np.inf)
+    values = [p.n_values for p in arms.space.parameters.values()]
+    open_ = [j for j in np.flatnonzero(arms.mask[parent]) if values[j] != 1]
+    order = rng.permutation(np.array(open_, dtype=np.int64))
+    yield from (int(j) for j in order[np.argsort(-index[order], kind="stable")])
+
+
+def _fit_column(arms: ActiveSet, rows: Ints, coordinate: int) -> Parzen:
+    rows = rows[arms.mask[rows, coordinate]]
+    column = slice(coordinate, coordinate + 1)
+    return Parzen.fit(
+        arms.units[rows, column],
+        arms.mask[rows, column],
+        category_counts(arms)[column],
+        bandwidth="neighbours",
+    )
+
+
+def _best_change(
+    arms: ActiveSet,
+    parent: int,
+    coordinate: int,
+    units: Floats,
+    good: Parzen,
+    bad: Parzen,
+    rng: np.random.Generator,
+) -> Config | None:
+    """Of some values of one coordinate, the one of highest ratio that gives a new configuration."""
+    space = arms.space
+    parameter = list(space.parameters.values())[coordinate]
+    # The ratio belongs to the value, so take each unit to the place its value encodes to.
+    units = np.unique([parameter.to_unit(parameter.from_unit(float(u))) for u in units])
+    lo, hi = (edge[:, None] for edge in parameter.cells(units))
+    seen = np.ones_like(lo, dtype=np.bool_)
+    ratio = good.log_density(lo, hi, seen) - bad.log_density(lo, hi, seen)
+    for k in np.argsort(-ratio, kind="stable"):
+        point = _switch(arms, parent, coordinate, float(units[k]), rng)
+        config = space.decode(point)
+        if config not in arms and not space.is_forbidden(config):
+            return config
+    return None
+
+
+def _switch(
+    arms: ActiveSet, parent: int, coordinate: int, unit: float, rng: np.random.Generator
+) -> Floats:
+    """The parent's point with one coordinate changed and values ready for children it may wake."""
+    point: Floats = arms.units[parent].copy()
+    point[coordinate] = unit
+    for j in np.flatnonzero(~arms.mask[parent]):
+        rows = np.flatnonzero(arms.mask[:, j] & (arms.n_rewards > 0))
+        branch = rows[np.isclose(arms.units[rows, coordinate], unit)]
+        donors = branch if len(branch) else rows
+        best = donors[np.argmax(arms.means[donors])] if len(donors) else None
+        point[j] = rng.random() if best is None else arms.units[best, j]
+    return point

@@ -1,0 +1,64 @@
+"""The recommendation: which arm to keep if learning stopped now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from imabo.arms import ActiveSet
+from imabo.confidence import bounded_interval, open_interval
+from imabo.errors import NoRewards
+from imabo.settings import check_fraction
+from imabo.space import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The arm to keep, its mean and an interval for it (see ``Study.best`` for what it promises).
+
+    ``mean`` and ``interval`` are in the study's own reward units.
+    """
+
+    arm: int
+    config: Config
+    mean: float
+    interval: tuple[float, float]
+    level: float
+    n_rewards: int
+
+
+def recommend(arms: ActiveSet, level: float) -> Best:
+    """The servable arm with the highest lower end of its interval.
+
+    Example:
+        >>> from imabo import Float, Space
+        >>> arms = ActiveSet.from_rewards(
+        ...     Space(x=Float(0, 1)), [({"x": 0.2}, [1.0]), ({"x": 0.7}, [0.9] * 50)])
+        >>> recommend(arms, 0.95).config
+        {'x': 0.7}
+    """
+    check_fraction("level", level)
+    rows = np.flatnonzero(arms.servable & (arms.n_rewards > 0))
+    if not len(rows):
+        raise NoRewards(
+            "no active arm has a reward yet",
+            "the best arm is chosen by its rewards",
+            "serve some requests with ask() and report them with tell() first",
+        )
+    n, means = arms.n_rewards[rows], arms.means[rows]
+    if arms.reward_range is None:
+        low, high = open_interval(n, means, arms.variances()[rows], level)
+    else:
+        low, high = bounded_interval(n, n * means, level)
+    # Equal lower ends: the higher mean first, then more rewards, then the older arm.
+    place = int(np.lexsort((arms.ids[rows], -n, -means, -low))[0])
+    row = int(rows[place])
+    return Best(
+        arm=int(arms.ids[row]),
+        config=dict(arms.configs[row]),
+        mean=float(arms.reward_sums[row] / arms.n_rewards[row]),
+        interval=(arms.from_unit(float(low[place])), arms.from_unit(float(high[place]))),
+        level=level,
+        n_rewards=int(n[place]),
+    )

@@ -1,0 +1,142 @@
+"""Plain values: what a configuration may hold, which are equal, and how they are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from json.encoder import encode_basestring_ascii
+from typing import TypeAlias
+
+import numpy as np
+
+Scalar: TypeAlias = str | int | float | bool | None
+Config: TypeAlias = dict[str, Scalar]
+
+# Beyond this an integer has no float neighbour, and JSON readers give up long before.
+LARGEST_INT = 2**1000
+
+
+def plain(value: object) -> Scalar:
+    """Turn a value into the plain Python scalar it stands for, or say why it cannot be one.
+
+    Args:
+        value: Anything; NumPy scalars and subclasses of the plain types are accepted.
+
+    Returns:
+        A ``str``, ``int``, finite ``float``, ``bool`` or ``None``; ``-0.0`` becomes ``0.0``.
+
+    Raises:
+        ValueError: With the reason, when the value is not a JSON-safe scalar.
+
+    Example:
+        >>> plain(np.int64(3)), plain(-0.0), plain(np.bool_(True))
+        (3, 0.0, True)
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, str):
+        text = str.__str__(value)
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            raise ValueError("half of a surrogate pair cannot be written as UTF-8")
+        return text
+    if isinstance(value, int | np.integer) and not is_duration(value):
+        whole = int(value)
+        if abs(whole) > LARGEST_INT:
+            raise ValueError("integers beyond 2**1000 are not supported")
+        return whole
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError("NaN and infinity cannot be written as JSON")
+        return number + 0.0  # -0.0 + 0.0 is 0.0
+    raise ValueError(
+        f"a value of type {type(value).__name__} is not a string, number, bool or None"
+    )
+
+
+def is_duration(value: object) -> bool:
+    """Say whether a value is a NumPy duration, which NumPy counts among the integers."""
+    return isinstance(value, np.generic) and value.dtype.kind == "m"
+
+
+def value_key(value: Scalar) -> Hashable:
+    """Give a key that is equal for equal values: 1 and 1.0 are one value, True and 1 are two.
+
+    Example:
+        >>> value_key(1) == value_key(1.0), value_key(True) == value_key(1)
+        (True, False)
+    """
+    if value is True or value is False:
+        return ("bool", value)
+    return value
+
+
+def sort_key(value: Scalar) -> tuple[int, float | int, str]:
+    """Order values of any plain type, so that a set of values has one way to be written.
+
+    Example:
+        >>> sorted(["b", 2, None, 1.5, True], key=sort_key)
+        [None, True, 1.5, 2, 'b']
+    """
+    if value is None:
+        return (0, 0, "")
+    if isinstance(value, bool):
+        return (1, value, "")
+    if isinstance(value, int | float):
+        return (2, value, "")
+    return (3, 0, value)
+
+
+def show(value: object, limit: int = 80) -> str:
+    """Write any value for an error message, shortened, without ever failing.
+
+    Example:
+        >>> show("x" * 100, limit=12)
+        "'xxxxxxxx..."
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a message about a bad value must not fail because the value is bad
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def text_of(value: Scalar) -> str:
+    """Write one plain value as canonical JSON: equal values give equal text.
+
+    Example:
+        >>> text_of(1.0), text_of(True), text_of(0.1), text_of(None)
+        ('1', 'true', '0.1', 'null')
+    """
+    kind = type(value)
+    if kind is str:
+        return encode_basestring_ascii(value)  # type: ignore[arg-type]
+    if kind is float:
+        number: float = value  # type: ignore[assignment]
+        return str(int(number)) if number.is_integer() else repr(number)
+    if kind is int:
+        return str(value)
+    if value is None:
+        return "null"
+    return "true" if value else "false"
+
+
+def identity(config: Mapping[str, Scalar]) -> str:
+    """Write a validated configuration as canonical JSON: two equal ones give the same text.
+
+    Args:
+        config: A configuration of plain scalars, in any key order.
+
+    Returns:
+        JSON with sorted keys, in which whole numbers have no ``.0``.
+
+    Example:
+        >>> identity({"b": 1.0, "a": True}) == identity({"a": True, "b": 1})
+        True
+        >>> identity({"b": 1.0, "a": True})
+        '{"a":true,"b":1}'
+    """
+    items = [f"{encode_basestring_ascii(key)}:{text_of(config[key])}" for key in sorted(config)]
+    return "{" + ",".join(items) + "}"

@@ -1,0 +1,92 @@
+"""Check a configuration against a space, and say precisely what is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from imabo.errors import InvalidConfig
+from imabo.space.base import Parameter
+from imabo.space.conditions import Requirement, matches
+from imabo.space.scalars import Config, Scalar, show
+
+# Column, name, parameter and conditions, parents before children.
+Plan: TypeAlias = list[tuple[int, str, Parameter, tuple[Requirement, ...]]]
+
+
+def canonical_config(config: object, plan: Plan, names: tuple[str, ...]) -> Config:
+    """Return plain values of exactly the active parameters in declared order.
+
+    Args:
+        config: What the caller gave.
+        plan: The parameters, parents before children.
+        names: The names in declared order.
+
+    Raises:
+        InvalidConfig: For the first problem: unknown names, then the parameters in plan order.
+    """
+    if not isinstance(config, Mapping):
+        raise InvalidConfig(
+            f"the configuration is {show(config)}",
+            f"a {type(config).__name__} does not map names to values",
+            "pass a dict",
+        )
+    _check_names(config, names)
+    clean: Config = {}
+    for _, name, parameter, conditions in plan:
+        if conditions and not matches(clean, conditions):
+            if name in config:
+                raise InvalidConfig(
+                    f"parameter {name!r} was given {show(config[name])}",
+                    f"it is not active here: it needs {show(dict(parameter.when), 200)}",
+                    f"leave {name!r} out, or change the parameters that it depends on",
+                )
+            continue
+        if name not in config:
+            raise InvalidConfig(
+                f"parameter {name!r} is missing",
+                "every active parameter needs a value",
+                f"add a value of {show(parameter, 200)}",
+            )
+        try:
+            clean[name] = parameter.validate(config[name])
+        except InvalidConfig as error:
+            raise InvalidConfig(
+                f"parameter {name!r} was given {show(config[name])}", error.why, error.fix
+            ) from None
+    return {name: clean[name] for name in names if name in clean}
+
+
+def check_forbidden(
+    config: Config,
+    forbid: Iterable[Mapping[str, tuple[Scalar, ...]]],
+    clauses: Iterable[tuple[Requirement, ...]],
+) -> None:
+    """Raise `InvalidConfig` naming the first clause that a canonical configuration matches."""
+    for clause, requirements in zip(forbid, clauses, strict=True):
+        if matches(config, requirements):
+            raise InvalidConfig(
+                f"the configuration {show(config, 200)} is forbidden",
+                f"it matches the clause {show(clause, 200)}",
+                "change one of the parameters that the clause names",
+            )
+
+
+def _check_names(config: Mapping[Any, Any], names: tuple[str, ...]) -> None:
+    unknown = [name for name in config if not isinstance(name, str) or name not in names]
+    if not unknown:
+        return
+    known = f"use names among {show(list(names), 200)}"
+    odd = sorted(show(name) for name in unknown if not isinstance(name, str))
+    if odd:
+        raise InvalidConfig(
+            f"the configuration has the key {odd[0]}", "names of parameters are strings", known
+        )
+    name = min(unknown)
+    close = difflib.get_close_matches(name[:100], names, n=1)
+    raise InvalidConfig(
+        f"the configuration names {show(name)}",
+        "the space has no such parameter",
+        f"write {close[0]!r}" if close else known,
+    )

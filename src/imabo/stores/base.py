@@ -1,0 +1,232 @@
+"""The contract of a store: the facts of a study, kept exactly once.
+
+A store keeps what happened (studies, space versions, arms, pulls, rewards) and the counters that
+follow from it; what the facts mean is the business of policies. In prose, which
+``imabo.testing.StoreContract`` checks on any store:
+
+* Every verb is one transaction: it happens whole or not at all, and when it returns, a durable
+  store has it on disk.
+* A study has a ``seq`` that grows by one with every transaction that changes it. It orders the log
+  and tells a process how old its view is.
+* ``serve`` and ``change`` rest on decisions made from a view. They name the ``seq`` of that view
+  and raise ``StaleView`` when the study has moved on; the caller refreshes and decides again. So
+  two processes on one database decide as if they took turns.
+* ``reward`` and ``expire`` commute with everything and need no such check. A reward counts once:
+  the same value again changes nothing, another value is refused.
+* Times are seconds since the epoch by the study's clock.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from imabo.arms import ArmState, Origin, PullState, Restart, Tally, Totals
+from imabo.space import Config
+
+
+class StaleView(Exception):
+    """The study changed since the view was read; refresh it and decide again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRecord:
+    """What a study was created with. ``token`` starts the ids of its pulls."""
+
+    name: str
+    token: str
+    seed: int
+    space: Mapping[str, Any]
+    policy: Mapping[str, Any]
+    oracle: Mapping[str, Any]
+    reward_range: tuple[float, float] | None
+    window_s: float | None
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class NewArm:
+    """An arm to admit; ``identity`` is unique in a study."""
+
+    id: int
+    config: Config
+    identity: str
+    origin: Origin
+    parent: int | None
+    mutated: str | None
+    admitted_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRecord:
+    """An arm as the store has it.
+
+    ``retired_from`` is the state of an arm before the space stopped allowing it and so retired it;
+    it goes back to that state when a later space allows it again.
+    """
+
+    id: int
+    config: Config
+    origin: Origin
+    state: ArmState
+    retired_from: ArmState | None
+    parent: int | None
+    mutated: str | None
+    admitted_at: float
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class NewPull:
+    """A pull to commit; ``number`` counts the study's pulls from 1."""
+
+    number: int
+    arm: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullRecord:
+    """A pull as the store has it."""
+
+    number: int
+    arm: int
+    reason: str
+    state: PullState
+    served_at: float
+    reward: float | None
+    rewarded_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A study at one ``seq``; ``arms`` are all of them, or those changed since an earlier one."""
+
+    study: StudyRecord
+    seq: int
+    space_version: int
+    space: Mapping[str, Any]
+    restart: Restart
+    totals: Totals
+    marked_at: int
+    arms: Sequence[ArmRecord]
+    last_at: float
+    oldest_pending_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewarded:
+    """What a reward did: ``fresh`` is false for a repetition, which changed nothing."""
+
+    arm: int
+    fresh: bool
+    was_pending: bool
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """How many pending pulls of which arms expired, and the oldest that still waits."""
+
+    counts: Mapping[int, int]
+    oldest_pending_at: float | None
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change by hand: arm states, a new arm, a new space. ``kind`` and ``data`` go to the log."""
+
+    kind: Literal["state", "arm", "space"]
+    data: Mapping[str, Any]
+    states: Mapping[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
+    arms: Sequence[NewArm] = ()
+    space: Mapping[str, Any] | None = None
+    restart: Restart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One thing that happened, in the order of ``seq``: ``ask``, ``tell``, ``expire`` or a change.
+
+    For an ask, ``pull`` and ``arm`` say what was served; for a tell, ``reward`` its value.
+    """
+
+    seq: int
+    kind: Literal["ask", "tell", "expire", "state", "arm", "space"]
+    at: float
+    pull: int | None = None
+    arm: int | None = None
+    reason: str | None = None
+    reward: float | None = None
+    data: Mapping[str, Any] | None = None
+
+
+class Store(ABC):
+    """Where studies live. Safe to share between threads."""
+
+    @abstractmethod
+    def create(self, study: StudyRecord) -> None:
+        """Add a study; ``StudyExists`` when the name is taken."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Names of the studies, sorted."""
+
+    @abstractmethod
+    def load(self, name: str, *, since: int = 0) -> Snapshot:
+        """A study with the arms changed after ``since``; ``UnknownStudy`` when there is none.
+
+        Never reads the pulls, however many there are.
+        """
+
+    @abstractmethod
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        """Every space version of a study, the first one first."""
+
+    @abstractmethod
+    def serve(
+        self,
+        name: str,
+        *,
+        seq: int,
+        at: float,
+        pulls: Sequence[NewPull],
+        arms: Sequence[NewArm] = (),
+        mark_at: int | None = None,
+    ) -> int:
+        """Commit pulls, and the arms admitted for them; returns the new ``seq``.
+
+        ``mark_at`` (a number of pulls) also copies every arm's counters to its marked ones, as they
+        were before these pulls.
+        """
+
+    @abstractmethod
+    def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
+        """Record a reward once; None when there is no such pull, ``RewardConflict`` on another."""
+
+    @abstractmethod
+    def expire(self, name: str, *, before: float, at: float) -> Expired:
+        """Expire the pulls that were served before a time and are still pending."""
+
+    @abstractmethod
+    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+        """Commit a change by hand; returns the new ``seq``."""
+
+    @abstractmethod
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        """Pulls with a number above ``after``, in order."""
+
+    @abstractmethod
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        """One pull."""
+
+    @abstractmethod
+    def log(self, name: str) -> Iterator[LogEntry]:
+        """Everything that happened, in order; one ``expire`` entry a transaction."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what the store holds; using it afterwards raises ``StoreClosed``."""

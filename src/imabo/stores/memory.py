@@ -1,0 +1,351 @@
+"""The store of a study that need not outlive its process."""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from imabo.arms import PullState, Restart, Tally, Totals
+from imabo.stores.base import (
+    ArmRecord,
+    Change,
+    Expired,
+    LogEntry,
+    NewArm,
+    NewPull,
+    PullRecord,
+    Rewarded,
+    Snapshot,
+    StaleView,
+    Store,
+    StudyRecord,
+)
+from imabo.stores.refusals import reward_conflict, store_closed, study_exists, unknown_study
+
+_PENDING, _REWARDED, _EXPIRED = 0, 1, 2
+_STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
+
+
+class _Arm:
+    """An arm's facts and its counters, changed in place."""
+
+    __slots__ = (
+        "marked_rewards",
+        "marked_sum",
+        "n_pending",
+        "n_pulls",
+        "n_rewards",
+        "new",
+        "retired_from",
+        "reward_squares",
+        "reward_sum",
+        "seq",
+        "state",
+    )
+
+    def __init__(self, new: NewArm, seq: int) -> None:
+        self.new = new
+        self.state: Any = "active"
+        self.retired_from: Any = None
+        self.seq = seq
+        self.n_pulls = self.n_rewards = self.n_pending = self.marked_rewards = 0
+        self.reward_sum = self.reward_squares = self.marked_sum = 0.0
+
+    def record(self) -> ArmRecord:
+        new = self.new
+        tally = Tally(
+            n_pulls=self.n_pulls,
+            n_rewards=self.n_rewards,
+            n_pending=self.n_pending,
+            reward_sum=self.reward_sum,
+            reward_squares=self.reward_squares,
+            marked_rewards=self.marked_rewards,
+            marked_sum=self.marked_sum,
+        )
+        return ArmRecord(
+            id=new.id,
+            config=new.config,
+            origin=new.origin,
+            state=self.state,
+            retired_from=self.retired_from,
+            parent=new.parent,
+            mutated=new.mutated,
+            admitted_at=new.admitted_at,
+            tally=tally,
+        )
+
+
+class _Study:
+    """A study's rows. Pulls lie in typed columns, pull number i at position i - 1."""
+
+    def __init__(self, record: StudyRecord) -> None:
+        self.record = record
+        self.seq = 0
+        self.spaces: list[Mapping[str, Any]] = [record.space]
+        self.restart = Restart()
+        self.marked_at = 0
+        self.last_at = record.created_at
+        self.arms: dict[int, _Arm] = {}
+        self.events: list[LogEntry] = []
+        self.n_rewards = self.n_pending = 0
+        self.reward_sum = 0.0
+        self.first_open = 0  # every pull before this position has left the pending state
+        self.reasons: list[str] = []
+        self.arm = array("q")
+        self.reason = array("b")
+        self.state = array("b")
+        self.served_at = array("d")
+        self.served_seq = array("q")
+        self.reward = array("d")
+        self.rewarded_at = array("d")
+        self.rewarded_seq = array("q")
+
+    def check(self, seq: int) -> None:
+        if seq != self.seq:
+            raise StaleView
+
+    def add_arms(self, arms: Sequence[NewArm]) -> None:
+        for new in arms:
+            self.arms[new.id] = _Arm(new, self.seq)
+
+    def pull(self, position: int) -> PullRecord:
+        rewarded = self.state[position] == _REWARDED
+        return PullRecord(
+            number=position + 1,
+            arm=self.arm[position],
+            reason=self.reasons[self.reason[position]],
+            state=_STATES[self.state[position]],
+            served_at=self.served_at[position],
+            reward=self.reward[position] if rewarded else None,
+            rewarded_at=self.rewarded_at[position] if rewarded else None,
+        )
+
+    def oldest_pending_at(self) -> float | None:
+        if not self.n_pending:
+            return None
+        while self.state[self.first_open] != _PENDING:
+            self.first_open += 1
+        return self.served_at[self.first_open]
+
+
+class MemoryStore(Store):
+    """Keeps studies in this process, about 60 bytes a pull; for experiments and simulations.
+
+    Example:
+        >>> from imabo import Float, Space, Study
+        >>> store = MemoryStore()
+        >>> first = Study.create("s", Space(x=Float(0, 1)), store=store, seed=1)
+        >>> first.ask().config == Study.open("s", store=store).ask().config
+        False
+        >>> len(Study.open("s", store=store))
+        2
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._studies: dict[str, _Study] = {}
+        self._closed = False
+
+    def _study(self, name: str) -> _Study:
+        if self._closed:
+            raise store_closed()
+        study = self._studies.get(name)
+        if study is None:
+            raise unknown_study(name, self.names())
+        return study
+
+    def create(self, study: StudyRecord) -> None:
+        """See ``Store.create``."""
+        with self._lock:
+            if self._closed:
+                raise store_closed()
+            if study.name in self._studies:
+                raise study_exists(study.name)
+            self._studies[study.name] = _Study(study)
+
+    def names(self) -> list[str]:
+        """See ``Store.names``."""
+        if self._closed:
+            raise store_closed()
+        return sorted(self._studies)
+
+    def load(self, name: str, *, since: int = 0) -> Snapshot:
+        """See ``Store.load``."""
+        with self._lock:
+            study = self._study(name)
+            return Snapshot(
+                study=study.record,
+                seq=study.seq,
+                space_version=len(study.spaces),
+                space=study.spaces[-1],
+                restart=study.restart,
+                totals=Totals(len(study.arm), study.n_rewards, study.n_pending, study.reward_sum),
+                marked_at=study.marked_at,
+                arms=[arm.record() for arm in study.arms.values() if arm.seq > since],
+                last_at=study.last_at,
+                oldest_pending_at=study.oldest_pending_at(),
+            )
+
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        """See ``Store.spaces``."""
+        with self._lock:
+            return list(self._study(name).spaces)
+
+    def serve(
+        self,
+        name: str,
+        *,
+        seq: int,
+        at: float,
+        pulls: Sequence[NewPull],
+        arms: Sequence[NewArm] = (),
+        mark_at: int | None = None,
+    ) -> int:
+        """See ``Store.serve``."""
+        with self._lock:
+            study = self._study(name)
+            study.check(seq)
+            study.seq += 1
+            study.last_at = at
+            if mark_at is not None:
+                study.marked_at = mark_at
+                for arm in study.arms.values():
+                    arm.marked_rewards, arm.marked_sum = arm.n_rewards, arm.reward_sum
+                    arm.seq = study.seq
+            if arms:
+                study.add_arms(arms)
+            for pull in pulls:
+                if pull.reason not in study.reasons:
+                    study.reasons.append(pull.reason)
+                study.arm.append(pull.arm)
+                study.reason.append(study.reasons.index(pull.reason))
+                study.state.append(_PENDING)
+                study.served_at.append(at)
+                study.served_seq.append(study.seq)
+                study.reward.append(0.0)
+                study.rewarded_at.append(0.0)
+                study.rewarded_seq.append(0)
+                arm = study.arms[pull.arm]
+                arm.n_pulls += 1
+                arm.n_pending += 1
+                arm.seq = study.seq
+            study.n_pending += len(pulls)
+            return study.seq
+
+    def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
+        """See ``Store.reward``."""
+        with self._lock:
+            study = self._study(name)
+            position = number - 1
+            if not 0 <= position < len(study.arm):
+                return None
+            arm_id, state = study.arm[position], study.state[position]
+            if state == _REWARDED:
+                if study.reward[position] != reward:
+                    raise reward_conflict(number, study.reward[position], reward)
+                return Rewarded(arm_id, False, False, study.seq)
+            was_pending = state == _PENDING
+            study.seq += 1
+            study.last_at = max(study.last_at, at)
+            study.state[position] = _REWARDED
+            study.reward[position] = reward
+            study.rewarded_at[position] = at
+            study.rewarded_seq[position] = study.seq
+            study.n_rewards += 1
+            study.n_pending -= was_pending
+            study.reward_sum += reward
+            arm = study.arms[arm_id]
+            arm.n_rewards += 1
+            arm.n_pending -= was_pending
+            arm.reward_sum += reward
+            arm.reward_squares += reward * reward
+            arm.seq = study.seq
+            return Rewarded(arm_id, True, was_pending, study.seq)
+
+    def expire(self, name: str, *, before: float, at: float) -> Expired:
+        """See ``Store.expire``."""
+        with self._lock:
+            study = self._study(name)
+            # Pulls are served in order of time, so the ones to look at lie in one stretch.
+            end = bisect_left(study.served_at, before, lo=study.first_open)
+            due = [i for i in range(study.first_open, end) if study.state[i] == _PENDING]
+            study.first_open = max(study.first_open, end)
+            counts = Counter(study.arm[i] for i in due)
+            if due:
+                study.seq += 1
+                study.last_at = max(study.last_at, at)
+                study.n_pending -= len(due)
+                data = {"before": before}
+                study.events.append(LogEntry(study.seq, "expire", at, data=data))
+            for i in due:
+                study.state[i] = _EXPIRED
+            for arm_id, n in counts.items():
+                study.arms[arm_id].n_pending -= n
+                study.arms[arm_id].seq = study.seq
+            return Expired(dict(counts), study.oldest_pending_at(), study.seq)
+
+    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+        """See ``Store.change``."""
+        with self._lock:
+            study = self._study(name)
+            study.check(seq)
+            study.seq += 1
+            study.last_at = at
+            study.add_arms(change.arms)
+            for arm_id, (state, retired_from) in change.states.items():
+                arm = study.arms[arm_id]
+                arm.state, arm.retired_from, arm.seq = state, retired_from, study.seq
+            if change.space is not None and change.restart is not None:
+                study.spaces.append(change.space)
+                study.restart = change.restart
+            study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
+            return study.seq
+
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        """See ``Store.pulls``."""
+        with self._lock:
+            study = self._study(name)
+            return [study.pull(i) for i in range(after, min(after + limit, len(study.arm)))]
+
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        """See ``Store.pull``."""
+        with self._lock:
+            study = self._study(name)
+            return study.pull(number - 1) if 1 <= number <= len(study.arm) else None
+
+    def log(self, name: str) -> Iterator[LogEntry]:
+        """See ``Store.log``."""
+        with self._lock:
+            study = self._study(name)
+            entries = list(study.events)
+            for i in range(len(study.arm)):
+                entries.append(
+                    LogEntry(
+                        study.served_seq[i],
+                        "ask",
+                        study.served_at[i],
+                        pull=i + 1,
+                        arm=study.arm[i],
+                        reason=study.reasons[study.reason[i]],
+                    )
+                )
+                if study.state[i] == _REWARDED:
+                    entries.append(
+                        LogEntry(
+                            study.rewarded_seq[i],
+                            "tell",
+                            study.rewarded_at[i],
+                            pull=i + 1,
+                            reward=study.reward[i],
+                        )
+                    )
+        yield from sorted(entries, key=lambda entry: (entry.seq, entry.pull or 0))
+
+    def close(self) -> None:
+        """See ``Store.close``."""
+        self._closed = True
+        self._studies.clear()

@@ -1,0 +1,44 @@
+"""The errors that every store raises in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from imabo.errors import RewardConflict, StoreClosed, StudyExists, UnknownStudy
+
+
+def study_exists(name: str) -> StudyExists:
+    """A name that is taken."""
+    return StudyExists(
+        f"there is already a study named {name!r} in this store",
+        "names are unique in a store, and this one was created with other settings",
+        f"use Study.open({name!r}, store=...) to go on with it, or choose another name",
+    )
+
+
+def unknown_study(name: str, names: Iterable[str]) -> UnknownStudy:
+    """A name that is not there."""
+    known = ", ".join(map(repr, names)) or "none"
+    return UnknownStudy(
+        f"no study is named {name!r}",
+        f"this store has {known}",
+        "check the name and the store, or create the study first",
+    )
+
+
+def reward_conflict(number: int, recorded: float, offered: float) -> RewardConflict:
+    """A second, different reward for one pull."""
+    return RewardConflict(
+        f"pull number {number} has the reward {recorded!r} and was told {offered!r}",
+        "a pull has one reward, and the first one counts",
+        "drop the second report; if each report is a request of its own, ask() once for each",
+    )
+
+
+def store_closed() -> StoreClosed:
+    """A store used after close()."""
+    return StoreClosed(
+        "the store is closed",
+        "close() released its connection",
+        "open the study again with Study.open(name, store=...)",
+    )

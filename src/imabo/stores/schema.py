@@ -1,0 +1,140 @@
+"""The SQLite schema and how a file gets it: numbered steps, applied under the write lock."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from imabo.errors import SchemaTooNew, StoreError
+
+APPLICATION_ID: Final = 0x696D6162  # "imab": marks the file as ours
+
+# Step i takes a file from version i to version i + 1. A step that has shipped never changes.
+STEPS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        """
+        CREATE TABLE studies (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            token TEXT NOT NULL UNIQUE,
+            seed TEXT NOT NULL,
+            policy TEXT NOT NULL,
+            oracle TEXT NOT NULL,
+            reward_low REAL,
+            reward_high REAL,
+            window_s REAL,
+            created_at REAL NOT NULL,
+            seq INTEGER NOT NULL DEFAULT 0,
+            n_pulls INTEGER NOT NULL DEFAULT 0,
+            n_rewards INTEGER NOT NULL DEFAULT 0,
+            n_pending INTEGER NOT NULL DEFAULT 0,
+            reward_sum REAL NOT NULL DEFAULT 0,
+            marked_at INTEGER NOT NULL DEFAULT 0,
+            last_at REAL NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE spaces (
+            study INTEGER NOT NULL REFERENCES studies (id) ON DELETE CASCADE,
+            version INTEGER NOT NULL,
+            space TEXT NOT NULL,
+            n_pulls INTEGER NOT NULL,
+            n_rewards INTEGER NOT NULL,
+            n_pending INTEGER NOT NULL,
+            n_arms INTEGER NOT NULL,
+            PRIMARY KEY (study, version)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE arms (
+            study INTEGER NOT NULL REFERENCES studies (id) ON DELETE CASCADE,
+            id INTEGER NOT NULL,
+            config TEXT NOT NULL,
+            identity TEXT NOT NULL,
+            origin TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('active', 'paused', 'retired')),
+            retired_from TEXT,
+            parent INTEGER,
+            mutated TEXT,
+            admitted_at REAL NOT NULL,
+            seq INTEGER NOT NULL,
+            n_pulls INTEGER NOT NULL DEFAULT 0,
+            n_rewards INTEGER NOT NULL DEFAULT 0,
+            n_pending INTEGER NOT NULL DEFAULT 0,
+            reward_sum REAL NOT NULL DEFAULT 0,
+            reward_squares REAL NOT NULL DEFAULT 0,
+            marked_rewards INTEGER NOT NULL DEFAULT 0,
+            marked_sum REAL NOT NULL DEFAULT 0,
+            PRIMARY KEY (study, id),
+            UNIQUE (study, identity)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE pulls (
+            study INTEGER NOT NULL REFERENCES studies (id) ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            arm INTEGER NOT NULL,
+            reason TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('pending', 'rewarded', 'expired')),
+            served_at REAL NOT NULL,
+            served_seq INTEGER NOT NULL,
+            reward REAL,
+            rewarded_at REAL,
+            rewarded_seq INTEGER,
+            PRIMARY KEY (study, number)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX pulls_pending ON pulls (study, served_at) WHERE state = 'pending'",
+        """
+        CREATE TABLE events (
+            study INTEGER NOT NULL REFERENCES studies (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            at REAL NOT NULL,
+            data TEXT NOT NULL,
+            PRIMARY KEY (study, seq)
+        ) WITHOUT ROWID
+        """,
+    ),
+)
+
+
+def upgrade(db: sqlite3.Connection, path: str, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
+    """Bring a file to the current version; several processes may do this at once.
+
+    ``db`` is in autocommit mode. Nothing is written when the file is current, so that opening it
+    does not wait for a writer.
+    """
+    if _version(db, path, len(steps)) == len(steps):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # Read again under the lock: another process may have been faster.
+        for step in steps[_version(db, path, len(steps)) :]:
+            for statement in step:
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {len(steps)}")
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+
+
+def _version(db: sqlite3.Connection, path: str, current: int) -> int:
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    owner = int(db.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    if owner != APPLICATION_ID and (tables or version):
+        raise StoreError(
+            f"{path} is a SQLite database of another application",
+            f"its application id is {owner} and it holds {tables} tables, indexes or views",
+            "choose another file for the store",
+        )
+    if version > current:
+        raise SchemaTooNew(
+            f"{path} has schema version {version}",
+            f"this version of imabo reads up to version {current}",
+            "upgrade imabo, or choose another file",
+        )
+    return version

@@ -1,0 +1,507 @@
+"""The durable store of one machine: a SQLite file, through the standard library."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from imabo.arms import Restart, Tally, Totals
+from imabo.errors import StoreError
+from imabo.stores.base import (
+    ArmRecord,
+    Change,
+    Expired,
+    LogEntry,
+    NewArm,
+    NewPull,
+    PullRecord,
+    Rewarded,
+    Snapshot,
+    StaleView,
+    Store,
+    StudyRecord,
+)
+from imabo.stores.refusals import reward_conflict, store_closed, study_exists, unknown_study
+from imabo.stores.schema import upgrade
+
+_BUSY_S: Final = 60.0  # how long to wait for another process that is writing
+_ARM_COLUMNS: Final = (
+    "id, config, origin, state, retired_from, parent, mutated, admitted_at, n_pulls, n_rewards, "
+    "n_pending, reward_sum, reward_squares, marked_rewards, marked_sum"
+)
+_PULL_COLUMNS: Final = "number, arm, reason, state, served_at, reward, rewarded_at"
+
+
+class SQLiteStore(Store):
+    """Studies in one file: write-ahead log, one writer at a time, flushed before a verb returns.
+
+    Any number of threads and processes may read it while one writes. Use the URL form
+    ``sqlite:///imabo.db`` (relative) or ``sqlite:////var/lib/imabo.db`` (absolute) with ``Study``.
+
+    Args:
+        path: The file; it is made when it does not exist, its folder is not.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = SQLiteStore(f"{folder}/imabo.db")
+        ...     store.names()
+        ...     store.close()
+        []
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self._closed = False
+        self._open()
+
+    # --- connections ----------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._pid = os.getpid()
+        self._write_lock = threading.RLock()
+        self._read_lock = threading.RLock()
+        self._ids: dict[str, int] = {}
+        self._writer = self._connect()
+        try:
+            with self._translated():
+                upgrade(self._writer, self.path)
+        except BaseException:
+            self._writer.close()
+            raise
+        # Readers have a connection of their own: they need not wait for a commit's flush.
+        self._reader = self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        with self._translated():
+            db = sqlite3.connect(
+                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            try:
+                _use_wal(db)
+                db.execute("PRAGMA synchronous = FULL")
+                db.execute("PRAGMA foreign_keys = ON")
+            except BaseException:
+                db.close()
+                raise
+            return db
+
+    def _ready(self) -> None:
+        if self._closed:
+            raise store_closed()
+        if os.getpid() != self._pid:
+            # After a fork: SQLite connections must not cross it, so leave the parent's alone.
+            self._open()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"SQLite could not use {self.path}",
+                f"it said {str(error)!r}",
+                "check that the folder exists, that it may be written, that the disk is not full "
+                "and that no other program holds the file locked",
+            ) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        self._ready()
+        with self._write_lock, self._translated():
+            db = self._writer
+            # IMMEDIATE takes the write lock at the start, where waiting is safe; a transaction
+            # that reads first and writes later can be refused at once.
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        self._ready()
+        with self._read_lock, self._translated():
+            db = self._reader
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("COMMIT")
+
+    def _id(self, db: sqlite3.Connection, name: str) -> int:
+        found = self._ids.get(name)
+        if found is None:
+            row = db.execute("SELECT id FROM studies WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                raise unknown_study(name, _names(db))
+            found = self._ids[name] = int(row[0])
+        return found
+
+    # --- verbs ----------------------------------------------------------------------------------
+
+    def create(self, study: StudyRecord) -> None:
+        """See ``Store.create``."""
+        low, high = study.reward_range or (None, None)
+        with self._writing() as db:
+            if db.execute("SELECT 1 FROM studies WHERE name = ?", (study.name,)).fetchone():
+                raise study_exists(study.name)
+            row = db.execute(
+                "INSERT INTO studies (name, token, seed, policy, oracle, reward_low, reward_high, "
+                "window_s, created_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    study.name,
+                    study.token,
+                    str(study.seed),
+                    _dump(study.policy),
+                    _dump(study.oracle),
+                    low,
+                    high,
+                    study.window_s,
+                    study.created_at,
+                    study.created_at,
+                ),
+            )
+            _insert_space(db, int(row.lastrowid or 0), study.space, Restart())
+
+    def names(self) -> list[str]:
+        """See ``Store.names``."""
+        with self._reading() as db:
+            return _names(db)
+
+    def load(self, name: str, *, since: int = 0) -> Snapshot:
+        """See ``Store.load``."""
+        with self._reading() as db:
+            study = self._id(db, name)
+            token, seed, policy, oracle, low, high, window_s, created_at, seq, *counts = db.execute(
+                "SELECT token, seed, policy, oracle, reward_low, reward_high, window_s, "
+                "created_at, seq, n_pulls, n_rewards, n_pending, reward_sum, marked_at, last_at "
+                "FROM studies WHERE id = ?",
+                (study,),
+            ).fetchone()
+            *totals, marked_at, last_at = counts
+            version, space, *restart = db.execute(
+                "SELECT version, space, n_pulls, n_rewards, n_pending, n_arms FROM spaces "
+                "WHERE study = ? ORDER BY version DESC LIMIT 1",
+                (study,),
+            ).fetchone()
+            first = space if version == 1 else _spaces(db, study)[0]
+            arms = db.execute(
+                f"SELECT {_ARM_COLUMNS} FROM arms WHERE study = ? AND seq > ? ORDER BY id",
+                (study, since),
+            ).fetchall()
+            oldest = db.execute(
+                "SELECT served_at FROM pulls WHERE study = ? AND state = 'pending' "
+                "ORDER BY served_at LIMIT 1",
+                (study,),
+            ).fetchone()
+        return Snapshot(
+            study=StudyRecord(
+                name=name,
+                token=token,
+                seed=int(seed),
+                space=json.loads(first),
+                policy=json.loads(policy),
+                oracle=json.loads(oracle),
+                reward_range=None if low is None else (low, high),
+                window_s=window_s,
+                created_at=created_at,
+            ),
+            seq=seq,
+            space_version=version,
+            space=json.loads(space),
+            restart=Restart(*restart),
+            totals=Totals(*totals),
+            marked_at=marked_at,
+            arms=[_arm(row) for row in arms],
+            last_at=last_at,
+            oldest_pending_at=oldest[0] if oldest else None,
+        )
+
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        """See ``Store.spaces``."""
+        with self._reading() as db:
+            return [json.loads(space) for space in _spaces(db, self._id(db, name))]
+
+    def serve(
+        self,
+        name: str,
+        *,
+        seq: int,
+        at: float,
+        pulls: Sequence[NewPull],
+        arms: Sequence[NewArm] = (),
+        mark_at: int | None = None,
+    ) -> int:
+        """See ``Store.serve``."""
+        with self._writing() as db:
+            study = self._id(db, name)
+            _advance(db, study, seq, at)
+            new = seq + 1
+            if mark_at is not None:
+                db.execute("UPDATE studies SET marked_at = ? WHERE id = ?", (mark_at, study))
+                db.execute(
+                    "UPDATE arms SET marked_rewards = n_rewards, marked_sum = reward_sum, seq = ? "
+                    "WHERE study = ?",
+                    (new, study),
+                )
+            _insert_arms(db, study, new, arms)
+            db.executemany(
+                "INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq) "
+                "VALUES (?, ?, ?, ?, 'pending', ?, ?)",
+                [(study, pull.number, pull.arm, pull.reason, at, new) for pull in pulls],
+            )
+            db.executemany(
+                "UPDATE arms SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1, seq = ?2 "
+                "WHERE study = ?3 AND id = ?4",
+                [(n, new, study, arm) for arm, n in Counter(pull.arm for pull in pulls).items()],
+            )
+            db.execute(
+                "UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1 "
+                "WHERE id = ?2",
+                (len(pulls), study),
+            )
+            return new
+
+    def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
+        """See ``Store.reward``."""
+        with self._writing() as db:
+            study = self._id(db, name)
+            arm, state, recorded, seq = db.execute(
+                "SELECT arm, state, reward, seq FROM studies LEFT JOIN pulls "
+                "ON pulls.study = studies.id AND number = ? WHERE studies.id = ?",
+                (number, study),
+            ).fetchone()
+            if arm is None:
+                return None
+            if state == "rewarded":
+                if recorded != reward:
+                    raise reward_conflict(number, recorded, reward)
+                return Rewarded(arm, False, False, seq)
+            was_pending = state == "pending"
+            seq += 1
+            db.execute(
+                "UPDATE pulls SET state = 'rewarded', reward = ?, rewarded_at = ?, "
+                "rewarded_seq = ? WHERE study = ? AND number = ?",
+                (reward, at, seq, study, number),
+            )
+            db.execute(
+                "UPDATE arms SET n_rewards = n_rewards + 1, n_pending = n_pending - ?, "
+                "reward_sum = reward_sum + ?, reward_squares = reward_squares + ?, seq = ? "
+                "WHERE study = ? AND id = ?",
+                (was_pending, reward, reward * reward, seq, study, arm),
+            )
+            db.execute(
+                "UPDATE studies SET seq = ?, n_rewards = n_rewards + 1, "
+                "n_pending = n_pending - ?, reward_sum = reward_sum + ?, "
+                "last_at = max(last_at, ?) WHERE id = ?",
+                (seq, was_pending, reward, at, study),
+            )
+            return Rewarded(arm, True, was_pending, seq)
+
+    def expire(self, name: str, *, before: float, at: float) -> Expired:
+        """See ``Store.expire``."""
+        with self._writing() as db:
+            study = self._id(db, name)
+            due = "WHERE study = ? AND state = 'pending' AND served_at < ?"
+            rows = db.execute(
+                f"SELECT arm, count(*) FROM pulls {due} GROUP BY arm", (study, before)
+            ).fetchall()
+            counts = {int(arm): int(n) for arm, n in rows}
+            (seq,) = db.execute("SELECT seq FROM studies WHERE id = ?", (study,)).fetchone()
+            if counts:
+                seq += 1
+                db.execute(f"UPDATE pulls SET state = 'expired' {due}", (study, before))
+                db.executemany(
+                    "UPDATE arms SET n_pending = n_pending - ?, seq = ? WHERE study = ? AND id = ?",
+                    [(n, seq, study, arm) for arm, n in counts.items()],
+                )
+                db.execute(
+                    "UPDATE studies SET seq = ?, n_pending = n_pending - ?, "
+                    "last_at = max(last_at, ?) WHERE id = ?",
+                    (seq, sum(counts.values()), at, study),
+                )
+                _insert_event(db, study, seq, "expire", at, {"before": before})
+            oldest = db.execute(
+                "SELECT served_at FROM pulls WHERE study = ? AND state = 'pending' "
+                "ORDER BY served_at LIMIT 1",
+                (study,),
+            ).fetchone()
+            return Expired(counts, oldest[0] if oldest else None, seq)
+
+    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+        """See ``Store.change``."""
+        with self._writing() as db:
+            study = self._id(db, name)
+            _advance(db, study, seq, at)
+            new = seq + 1
+            _insert_arms(db, study, new, change.arms)
+            db.executemany(
+                "UPDATE arms SET state = ?, retired_from = ?, seq = ? WHERE study = ? AND id = ?",
+                [
+                    (state, retired_from, new, study, arm)
+                    for arm, (state, retired_from) in change.states.items()
+                ],
+            )
+            if change.space is not None and change.restart is not None:
+                _insert_space(db, study, change.space, change.restart)
+            _insert_event(db, study, new, change.kind, at, change.data)
+            return new
+
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        """See ``Store.pulls``."""
+        with self._reading() as db:
+            rows = db.execute(
+                f"SELECT {_PULL_COLUMNS} FROM pulls WHERE study = ? AND number > ? "
+                "ORDER BY number LIMIT ?",
+                (self._id(db, name), after, limit),
+            )
+            return [PullRecord(*row) for row in rows]
+
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        """See ``Store.pull``."""
+        with self._reading() as db:
+            row = db.execute(
+                f"SELECT {_PULL_COLUMNS} FROM pulls WHERE study = ? AND number = ?",
+                (self._id(db, name), number),
+            ).fetchone()
+            return PullRecord(*row) if row else None
+
+    def log(self, name: str) -> Iterator[LogEntry]:
+        """See ``Store.log``."""
+        self._ready()
+        # A connection of its own: the caller may take its time without holding up other readers.
+        db = self._connect()
+        try:
+            with self._translated():
+                study = self._id(db, name)
+                rows = db.execute(
+                    "SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, NULL "
+                    "FROM pulls WHERE study = ?1 "
+                    "UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, "
+                    "reward, NULL FROM pulls WHERE study = ?1 AND state = 'rewarded' "
+                    "UNION ALL SELECT seq, kind, at, NULL, NULL, NULL, NULL, data FROM events "
+                    "WHERE study = ?1 ORDER BY seq, 4",
+                    (study,),
+                )
+                for seq, kind, at, pull, arm, reason, reward, data in rows:
+                    facts = None if data is None else json.loads(data)
+                    yield LogEntry(seq, kind, at, pull, arm, reason, reward, facts)
+        finally:
+            db.close()
+
+    def close(self) -> None:
+        """See ``Store.close``."""
+        if self._closed:
+            return
+        self._closed = True
+        if os.getpid() == self._pid:
+            with self._write_lock, self._read_lock:
+                self._reader.close()
+                self._writer.close()
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Switch the file to write-ahead logging; the switch itself does not honour the timeout."""
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _names(db: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in db.execute("SELECT name FROM studies ORDER BY name")]
+
+
+def _spaces(db: sqlite3.Connection, study: int) -> list[str]:
+    rows = db.execute("SELECT space FROM spaces WHERE study = ? ORDER BY version", (study,))
+    return [row[0] for row in rows]
+
+
+def _arm(row: Sequence[Any]) -> ArmRecord:
+    arm, config, origin, state, retired_from, parent, mutated, admitted_at, *tally = row
+    return ArmRecord(
+        id=arm,
+        config=json.loads(config),
+        origin=origin,
+        state=state,
+        retired_from=retired_from,
+        parent=parent,
+        mutated=mutated,
+        admitted_at=admitted_at,
+        tally=Tally(*tally),
+    )
+
+
+def _advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> None:
+    moved = db.execute(
+        "UPDATE studies SET seq = seq + 1, last_at = ? WHERE id = ? AND seq = ?", (at, study, seq)
+    )
+    if moved.rowcount != 1:
+        raise StaleView
+
+
+def _insert_arms(db: sqlite3.Connection, study: int, seq: int, arms: Sequence[NewArm]) -> None:
+    db.executemany(
+        "INSERT INTO arms (study, id, config, identity, origin, state, parent, mutated, "
+        "admitted_at, seq) VALUES (?, ?, ?, ?, ?, 'active', ?, ?, ?, ?)",
+        [
+            (
+                study,
+                arm.id,
+                _dump(arm.config),
+                arm.identity,
+                arm.origin,
+                arm.parent,
+                arm.mutated,
+                arm.admitted_at,
+                seq,
+            )
+            for arm in arms
+        ],
+    )
+
+
+def _insert_space(
+    db: sqlite3.Connection, study: int, space: Mapping[str, Any], restart: Restart
+) -> None:
+    db.execute(
+        "INSERT INTO spaces (study, version, space, n_pulls, n_rewards, n_pending, n_arms) "
+        "SELECT ?1, coalesce(max(version), 0) + 1, ?2, ?3, ?4, ?5, ?6 FROM spaces WHERE study = ?1",
+        (
+            study,
+            _dump(space),
+            restart.n_pulls,
+            restart.n_rewards,
+            restart.n_pending,
+            restart.n_arms,
+        ),
+    )
+
+
+def _insert_event(
+    db: sqlite3.Connection, study: int, seq: int, kind: str, at: float, data: Mapping[str, Any]
+) -> None:
+    db.execute(
+        "INSERT INTO events (study, seq, kind, at, data) VALUES (?, ?, ?, ?, ?)",
+        (study, seq, kind, at, _dump(data)),
+    )

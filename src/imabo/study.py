@@ -1,0 +1,588 @@
+"""The study: ask, tell and everything around them; where policy, oracle and store meet."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from os import PathLike
+from typing import Final, Self, TextIO, overload
+
+from imabo.arms import Arm, ArmState, Pull
+from imabo.checks import (
+    checked_name,
+    checked_oracle,
+    checked_policy,
+    checked_range,
+    checked_seed,
+    checked_space,
+    checked_time,
+    checked_window,
+    require_same,
+    stored_oracle,
+    stored_policy,
+)
+from imabo.engine import Engine
+from imabo.errors import (
+    InvalidReward,
+    InvalidSetting,
+    StoreClosed,
+    StudyExists,
+    UnknownArm,
+    UnknownPull,
+)
+from imabo.export import export
+from imabo.oracles.base import Oracle
+from imabo.policies.base import Policy
+from imabo.recommend import Best, recommend
+from imabo.replay import apply_entry, read_log
+from imabo.settings import check_count, describe
+from imabo.space import Config, Space
+from imabo.stores import Store, open_store
+from imabo.stores.base import ArmRecord, PullRecord, StudyRecord
+
+_PAGE: Final = 1000  # pulls read from the store at a time
+_MAX_BATCH: Final = 10_000
+
+
+class Study:
+    """One thing being tuned: ask which configuration to serve, tell how it went.
+
+    Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
+
+    Example:
+        >>> from imabo import Choice, Float, Space, Study
+        >>> space = Space(model=Choice("small", "large"), temperature=Float(0.0, 1.0))
+        >>> study = Study.create("support-answers", space, seed=0)
+        >>> for question in range(200):
+        ...     pull = study.ask()
+        ...     good = pull.config["model"] == "large"
+        ...     study.tell(pull.id, 0.9 if good else 0.2)
+        >>> study.best().config["model"]
+        'large'
+    """
+
+    def __init__(self, engine: Engine, *, owns_store: bool) -> None:
+        self._engine = engine
+        self._owns_store = owns_store
+        self._lock = threading.RLock()
+        self._closed = False
+
+    # --- making one -----------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        space: Space,
+        *,
+        policy: Policy | None = None,
+        oracle: Oracle | None = None,
+        store: str | Store | None = None,
+        seed: int | None = None,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+        window_s: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Start a study, or go on with the same one when it exists already.
+
+        A study of that name with other settings is ``StudyExists``. The same call may therefore
+        stand at the top of a script that is run again and again.
+
+        Args:
+            name: At most 200 characters, unique in the store.
+            space: What may be served.
+            policy: When to serve and when to admit; ``policies.IMOSS()`` by default.
+            oracle: What to admit; ``oracles.Mutate()`` by default.
+            store: None for memory, a URL such as ``sqlite:///imabo.db``, or a ``Store``.
+            seed: Makes the decisions reproducible; drawn and stored when None.
+            reward_range: Ends of the rewards, mapped to 0 and 1. None takes rewards as they are,
+                without limits; the index then assumes that their noise is of the order of 1.
+            window_s: Seconds a pull may stay pending before it no longer counts as pending. Set it
+                when feedback can get lost. A reward that comes later still counts.
+            clock: Seconds as a float; a simulation may count rounds instead.
+        """
+        record = StudyRecord(
+            name=checked_name(name),
+            token=secrets.token_hex(4),
+            seed=checked_seed(seed),
+            space=checked_space(space).to_dict(),
+            policy=describe(checked_policy(policy)),
+            oracle=describe(checked_oracle(oracle)),
+            reward_range=checked_range(reward_range),
+            window_s=checked_window(window_s),
+            created_at=checked_time(clock()),
+        )
+        owns_store = not isinstance(store, Store)
+        opened = open_store(store)
+        try:
+            try:
+                opened.create(record)
+            except StudyExists:
+                require_same(opened, record, any_seed=seed is None)
+            return cls._load(opened, name, policy, oracle, clock, owns_store)
+        except BaseException:
+            if owns_store:
+                opened.close()
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        *,
+        store: str | Store,
+        policy: Policy | None = None,
+        oracle: Oracle | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Go on with a study that exists.
+
+        ``policy`` and ``oracle`` are read from the store; pass them only for classes of your own,
+        with the settings that the study was created with.
+        """
+        owns_store = not isinstance(store, Store)
+        opened = open_store(store)
+        try:
+            return cls._load(opened, name, policy, oracle, clock, owns_store)
+        except BaseException:
+            if owns_store:
+                opened.close()
+            raise
+
+    @classmethod
+    def _load(
+        cls,
+        store: Store,
+        name: str,
+        policy: Policy | None,
+        oracle: Oracle | None,
+        clock: Callable[[], float],
+        owns_store: bool,
+    ) -> Self:
+        snapshot = store.load(name)
+        engine = Engine(
+            store,
+            snapshot,
+            stored_policy(policy, snapshot.study.policy),
+            stored_oracle(oracle, snapshot.study.oracle),
+            clock,
+        )
+        return cls(engine, owns_store=owns_store)
+
+    def close(self) -> None:
+        """Release the store's file or connection (when the study opened it)."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                if self._owns_store:
+                    self._engine.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    @overload
+    def ask(self) -> Pull: ...
+    @overload
+    def ask(self, count: int) -> list[Pull]: ...
+    def ask(self, count: int | None = None) -> Pull | list[Pull]:
+        """The configuration to serve the next request with.
+
+        The pull is in the store before this returns. ``ask(count=n)`` returns a list of n pulls,
+        decided one after the other and committed together.
+        """
+        if count is not None:
+            check_count("count", count, least=1)
+            if count > _MAX_BATCH:
+                raise InvalidSetting(
+                    f"count is {count}", f"one call gives at most {_MAX_BATCH} pulls", "ask again"
+                )
+        with self._lock:
+            self._check_open()
+            self._engine.expire_due()
+            pulls = self._served(count or 1)
+        return pulls if count is not None else pulls[0]
+
+    def tell(self, pull_id: str, reward: float) -> None:
+        """Report the reward of a pull; it is in the store before this returns.
+
+        Telling the same value again changes nothing, so a report may be retried. Another value is
+        ``RewardConflict``, an id that was never handed out ``UnknownPull``, and anything but a
+        finite number in the reward range ``InvalidReward``; none of them changes anything. A reward
+        that comes after the window counts like any other.
+        """
+        value = self._checked_reward(reward)
+        number = self._number(pull_id)
+        with self._lock:
+            self._check_open()
+            if not self._engine.reward(number, value):
+                raise self._unknown_pull(pull_id)
+
+    @contextmanager
+    def serve(self) -> Iterator[Pull]:
+        """Ask, and tell ``pull.reward`` at the end of the block when it was set.
+
+        When the block raises, or sets no reward, the pull stays pending.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+            >>> with study.serve() as pull:
+            ...     pull.reward = 1.0 - pull.config["x"]
+            >>> study.n_rewards
+            1
+        """
+        pull = self.ask()
+        yield pull
+        if pull.reward is not None:
+            self.tell(pull.id, pull.reward)
+            pull.state = "rewarded"
+
+    def expire(self) -> int:
+        """Drop from the pending count what is past its window; ``ask`` does this by itself."""
+        with self._lock:
+            self._check_open()
+            if self.window_s is None:
+                return 0
+            return self._engine.expire_before(self._engine.now() - self.window_s)
+
+    # --- what was learned -----------------------------------------------------------------------
+
+    def best(self, level: float = 0.95) -> Best:
+        """The arm to keep if learning stopped now, with an interval for its mean.
+
+        It is the active arm whose mean is surely highest: the one with the highest lower end of
+        its interval, so that an arm with a single lucky reward is not recommended.
+
+        What the interval promises: for any one arm, it covers the arm's true mean at all moments
+        together with probability at least ``level``, so you may look as often as you like. It rests
+        on rewards whose loss does not depend on their value. What it does not promise: the
+        recommended arm was picked because it looked good, so over many studies the intervals of
+        recommended arms miss more often than 1 - level, and on the high side. With
+        ``reward_range=None`` the promise holds only for many rewards.
+        """
+        with self._lock:
+            self._check_open()
+            self._engine.refresh()
+            return recommend(self._engine.view, level)
+
+    def arms(self) -> list[Arm]:
+        """Every arm ever admitted, in order of admission."""
+        with self._lock:
+            self._check_open()
+            return [_arm(record) for record in self._store.load(self.name).arms]
+
+    def pull(self, pull_id: str) -> Pull:
+        """A pull by its id, as it stands now."""
+        number = self._number(pull_id)
+        with self._lock:
+            self._check_open()
+            record = self._store.pull(self.name, number)
+            if record is None:
+                raise self._unknown_pull(pull_id)
+            return self._pull(record, self._configs())
+
+    def __len__(self) -> int:
+        """Number of pulls."""
+        return self.n_pulls
+
+    def __bool__(self) -> bool:
+        """A study is a thing, not a collection: true even before its first pull."""
+        return True
+
+    def __iter__(self) -> Iterator[Pull]:
+        """All pulls in the order they were served, read from the store page by page."""
+        configs: dict[int, Config] = {}
+        after = 0
+        while True:
+            self._check_open()
+            page = self._store.pulls(self.name, after=after, limit=_PAGE)
+            if not page:
+                return
+            if any(record.arm not in configs for record in page):
+                configs = self._configs()
+            for record in page:
+                yield self._pull(record, configs)
+            after = page[-1].number
+
+    def export(self, target: str | PathLike[str] | TextIO, format: str | None = None) -> None:  # noqa: A002
+        """Write the study to a file: JSON lines (the whole log) or CSV (a row a pull).
+
+        The JSON lines hold everything that happened, in order; ``Study.replay`` reads them.
+
+        Args:
+            target: A path or an open text file.
+            format: ``"jsonl"`` or ``"csv"``; by default what the path ends with.
+        """
+        self._check_open()
+        export(self, self._store, target, format)
+
+    @classmethod
+    def replay(
+        cls,
+        lines: Iterable[str],
+        *,
+        store: str | Store | None = None,
+        policy: Policy | None = None,
+        oracle: Oracle | None = None,
+    ) -> Self:
+        """Make a study again from its exported JSON lines, by making every decision again.
+
+        A decision that comes out differently is ``ReplayMismatch``: the log was changed, or was
+        written by a version that decides differently. Pull ids start with another token.
+        """
+        settings, entries = read_log(lines)
+        moment = [settings["created_at"]]
+        study = cls.create(
+            settings["name"],
+            Space.from_dict(settings["space"]),
+            policy=stored_policy(policy, settings["policy"]),
+            oracle=stored_oracle(oracle, settings["oracle"]),
+            store=store,
+            seed=settings["seed"],
+            reward_range=settings["reward_range"],
+            window_s=settings["window_s"],
+            clock=lambda: moment[0],
+        )
+        for number, entry in entries:
+            moment[0] = entry.get("at", moment[0])
+            apply_entry(study._engine, number, entry)
+        study._engine.clock = time.time
+        return study
+
+    # --- changes by hand ------------------------------------------------------------------------
+
+    def update_space(self, space: Space) -> None:
+        """Change the space while the study runs; everything that was learned stays.
+
+        Arms that the new space does not allow are retired (and come back when a later space allows
+        them again). The growth schedule restarts, so the new space is explored at once.
+        """
+        checked_space(space)
+        with self._lock:
+            self._check_open()
+            self._engine.update_space(space)
+
+    def add_arm(self, config: Mapping[str, object]) -> Arm:
+        """Admit a configuration by hand; it is served soon, because nothing is known of it.
+
+        A configuration that is an arm already becomes active again.
+        """
+        with self._lock:
+            self._check_open()
+            return self._arm(self._engine.add_arm(config))
+
+    def pause(self, arm: Arm | int) -> Arm:
+        """Stop serving an arm until ``resume``."""
+        return self._change_state(arm, "paused")
+
+    def resume(self, arm: Arm | int) -> Arm:
+        """Serve a paused arm again."""
+        return self._change_state(arm, "active")
+
+    def retire(self, arm: Arm | int) -> Arm:
+        """Stop serving an arm for good; its rewards still count in what is known."""
+        return self._change_state(arm, "retired")
+
+    # --- properties -----------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self._record.name
+
+    @property
+    def space(self) -> Space:
+        """The current space."""
+        return self._engine.view.space
+
+    @property
+    def space_version(self) -> int:
+        """Number of the current space, from 1."""
+        return self._engine.space_version
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._engine.policy
+
+    @property
+    def oracle(self) -> Oracle:
+        """The oracle."""
+        return self._engine.oracle
+
+    @property
+    def seed(self) -> int:
+        """The seed of every decision."""
+        return self._record.seed
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """Ends of the rewards, or None when they have none."""
+        return self._record.reward_range
+
+    @property
+    def window_s(self) -> float | None:
+        """How long a pull may stay pending."""
+        return self._record.window_s
+
+    @property
+    def created_at(self) -> datetime:
+        """When the study was created."""
+        return _datetime(self._record.created_at)
+
+    @property
+    def n_pulls(self) -> int:
+        """Requests served so far."""
+        return self._engine.view.totals.n_pulls
+
+    @property
+    def n_rewards(self) -> int:
+        """Rewards received so far."""
+        return self._engine.view.totals.n_rewards
+
+    @property
+    def n_pending(self) -> int:
+        """Pulls that wait for a reward."""
+        return self._engine.view.totals.n_pending
+
+    @property
+    def n_expired(self) -> int:
+        """Pulls whose window passed without a reward."""
+        return self._engine.view.totals.n_expired
+
+    def __repr__(self) -> str:
+        return (
+            f"<Study {self.name!r}: {self._engine.n_arms} arms, {self.n_pulls} pulls, "
+            f"{self.n_rewards} rewards>"
+        )
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    @property
+    def _record(self) -> StudyRecord:
+        return self._engine.record
+
+    @property
+    def _store(self) -> Store:
+        return self._engine.store
+
+    def _served(self, count: int) -> list[Pull]:
+        now, made = self._engine.serve(count)
+        view, token, served_at = self._engine.view, self._record.token, _datetime(now)
+        return [
+            Pull(
+                f"{token}-{new.number}",
+                new.arm,
+                view.config_of(new.arm).copy(),
+                new.reason,
+                served_at,
+            )
+            for new in made
+        ]
+
+    def _change_state(self, arm: Arm | int, state: ArmState) -> Arm:
+        arm_id = arm.id if isinstance(arm, Arm) else arm
+        with self._lock:
+            self._check_open()
+            current = self._arm(arm_id)
+            if current.state == "retired" and state != "retired":
+                raise InvalidSetting(
+                    f"arm {arm_id} is retired",
+                    "retiring is for good, or the space no longer allows the arm",
+                    "use add_arm(config) to serve this configuration again",
+                )
+            self._engine.put_state(arm_id, state)
+            return self._arm(arm_id)
+
+    def _configs(self) -> dict[int, Config]:
+        return {arm.id: arm.config for arm in self._store.load(self.name).arms}
+
+    def _arm(self, arm_id: int) -> Arm:
+        known = self.arms()
+        for arm in known:
+            if arm.id == arm_id:
+                return arm
+        raise UnknownArm(
+            f"no arm has the id {arm_id!r}",
+            f"study {self.name!r} has arms 1 to {len(known)}" if known else "there is no arm yet",
+            "take the id from study.arms()",
+        )
+
+    def _pull(self, record: PullRecord, configs: Mapping[int, Config]) -> Pull:
+        return Pull(
+            id=f"{self._record.token}-{record.number}",
+            arm=record.arm,
+            config=dict(configs[record.arm]),
+            reason=record.reason,
+            served_at=_datetime(record.served_at),
+            state=record.state,
+            reward=record.reward,
+            rewarded_at=None if record.rewarded_at is None else _datetime(record.rewarded_at),
+        )
+
+    def _number(self, pull_id: object) -> int:
+        token, _, digits = pull_id.rpartition("-") if isinstance(pull_id, str) else ("", "", "")
+        # At most 18 digits: more would not fit the store's integers.
+        plain = digits.isascii() and digits.isdigit() and len(digits) <= 18
+        if token != self._record.token or not plain or digits[0] == "0":
+            raise self._unknown_pull(pull_id)
+        return int(digits)
+
+    def _unknown_pull(self, pull_id: object) -> UnknownPull:
+        return UnknownPull(
+            f"no pull has the id {pull_id!r}",
+            f"study {self.name!r} never handed it out",
+            "pass the id of a pull that ask() of this study returned",
+        )
+
+    def _checked_reward(self, reward: object) -> float:
+        ends = self.reward_range
+        if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
+            value = float(reward)
+            if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
+                return value
+        raise InvalidReward(
+            f"the reward is {reward!r}",
+            "it must be a finite number"
+            + ("" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"),
+            "map it into the range before telling it, or leave the pull without a reward",
+        )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed(
+                f"study {self.name!r} is closed",
+                "close() was called on it",
+                "open it again with Study.open(name, store=...)",
+            )
+
+
+def _arm(record: ArmRecord) -> Arm:
+    tally = record.tally
+    return Arm(
+        id=record.id,
+        config=dict(record.config),
+        origin=record.origin,
+        state=record.state,
+        n_pulls=tally.n_pulls,
+        n_rewards=tally.n_rewards,
+        n_pending=tally.n_pending,
+        mean=tally.reward_sum / tally.n_rewards if tally.n_rewards else None,
+        parent=record.parent,
+        admitted_at=_datetime(record.admitted_at),
+    )
+
+
+def _datetime(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
