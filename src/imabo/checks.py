@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from imabo import oracles, policies
-from imabo.errors import InvalidSetting
+from imabo.errors import InvalidReward, InvalidSetting
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.settings import check_positive, describe, restore
@@ -88,6 +89,20 @@ def checked_window(window_s: object) -> float | None:
         return None
     check_positive("window_s", window_s)
     return float(window_s)  # type: ignore[arg-type]  # a number, as was just checked
+
+
+def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
+    """A reward: a finite number within the ends."""
+    if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
+        value = float(reward)
+        if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
+            return value
+    limits = "" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"
+    raise InvalidReward(
+        f"the reward is {reward!r}",
+        f"it must be a finite number{limits}",
+        "map it into the range before telling it, or leave the pull without a reward",
+    )
 
 
 def checked_time(seconds: object) -> float:

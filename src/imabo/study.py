@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from os import PathLike
 from typing import Final, Self, TextIO, overload
 
@@ -19,6 +16,7 @@ from imabo.checks import (
     checked_oracle,
     checked_policy,
     checked_range,
+    checked_reward,
     checked_seed,
     checked_space,
     checked_time,
@@ -29,7 +27,6 @@ from imabo.checks import (
 )
 from imabo.engine import Engine
 from imabo.errors import (
-    InvalidReward,
     InvalidSetting,
     StoreClosed,
     StudyExists,
@@ -37,20 +34,22 @@ from imabo.errors import (
     UnknownPull,
 )
 from imabo.export import export
+from imabo.facts import Facts
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
+from imabo.records import make_id, number_of, to_arm, to_datetime, to_pull
 from imabo.replay import apply_entry, read_log
 from imabo.settings import check_count, describe
 from imabo.space import Config, Space
 from imabo.stores import Store, open_store
-from imabo.stores.base import ArmRecord, PullRecord, StudyRecord
+from imabo.stores.base import StudyRecord
 
 _PAGE: Final = 1000  # pulls read from the store at a time
 _MAX_BATCH: Final = 10_000
 
 
-class Study:
+class Study(Facts):
     """One thing being tuned: ask which configuration to serve, tell how it went.
 
     Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
@@ -221,7 +220,7 @@ class Study:
         finite number in the reward range ``InvalidReward``; none of them changes anything. A reward
         that comes after the window counts like any other.
         """
-        value = self._checked_reward(reward)
+        value = checked_reward(reward, self.reward_range)
         number = self._number(pull_id)
         with self._lock:
             self._check_open()
@@ -280,7 +279,7 @@ class Study:
         """Every arm ever admitted, in order of admission."""
         with self._lock:
             self._check_open()
-            return [_arm(record) for record in self._store.load(self.name).arms]
+            return [to_arm(record) for record in self._store.load(self.name).arms]
 
     def pull(self, pull_id: str) -> Pull:
         """A pull by its id, as it stands now."""
@@ -290,15 +289,7 @@ class Study:
             record = self._store.pull(self.name, number)
             if record is None:
                 raise self._unknown_pull(pull_id)
-            return self._pull(record, self._configs())
-
-    def __len__(self) -> int:
-        """Number of pulls."""
-        return self.n_pulls
-
-    def __bool__(self) -> bool:
-        """A study is a thing, not a collection: true even before its first pull."""
-        return True
+            return to_pull(record, self._engine.record.token, self._configs())
 
     def __iter__(self) -> Iterator[Pull]:
         """All pulls in the order they were served, read from the store page by page."""
@@ -312,7 +303,7 @@ class Study:
             if any(record.arm not in configs for record in page):
                 configs = self._configs()
             for record in page:
-                yield self._pull(record, configs)
+                yield to_pull(record, self._engine.record.token, configs)
             after = page[-1].number
 
     def export(self, target: str | PathLike[str] | TextIO, format: str | None = None) -> None:  # noqa: A002
@@ -394,84 +385,7 @@ class Study:
         """Stop serving an arm for good; its rewards still count in what is known."""
         return self._change_state(arm, "retired")
 
-    # --- properties -----------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """The study's name."""
-        return self._record.name
-
-    @property
-    def space(self) -> Space:
-        """The current space."""
-        return self._engine.view.space
-
-    @property
-    def space_version(self) -> int:
-        """Number of the current space, from 1."""
-        return self._engine.space_version
-
-    @property
-    def policy(self) -> Policy:
-        """The policy."""
-        return self._engine.policy
-
-    @property
-    def oracle(self) -> Oracle:
-        """The oracle."""
-        return self._engine.oracle
-
-    @property
-    def seed(self) -> int:
-        """The seed of every decision."""
-        return self._record.seed
-
-    @property
-    def reward_range(self) -> tuple[float, float] | None:
-        """Ends of the rewards, or None when they have none."""
-        return self._record.reward_range
-
-    @property
-    def window_s(self) -> float | None:
-        """How long a pull may stay pending."""
-        return self._record.window_s
-
-    @property
-    def created_at(self) -> datetime:
-        """When the study was created."""
-        return _datetime(self._record.created_at)
-
-    @property
-    def n_pulls(self) -> int:
-        """Requests served so far."""
-        return self._engine.view.totals.n_pulls
-
-    @property
-    def n_rewards(self) -> int:
-        """Rewards received so far."""
-        return self._engine.view.totals.n_rewards
-
-    @property
-    def n_pending(self) -> int:
-        """Pulls that wait for a reward."""
-        return self._engine.view.totals.n_pending
-
-    @property
-    def n_expired(self) -> int:
-        """Pulls whose window passed without a reward."""
-        return self._engine.view.totals.n_expired
-
-    def __repr__(self) -> str:
-        return (
-            f"<Study {self.name!r}: {self._engine.n_arms} arms, {self.n_pulls} pulls, "
-            f"{self.n_rewards} rewards>"
-        )
-
     # --- inside ---------------------------------------------------------------------------------
-
-    @property
-    def _record(self) -> StudyRecord:
-        return self._engine.record
 
     @property
     def _store(self) -> Store:
@@ -479,10 +393,10 @@ class Study:
 
     def _served(self, count: int) -> list[Pull]:
         now, made = self._engine.serve(count)
-        view, token, served_at = self._engine.view, self._record.token, _datetime(now)
+        view, token, served_at = self._engine.view, self._engine.record.token, to_datetime(now)
         return [
             Pull(
-                f"{token}-{new.number}",
+                make_id(token, new.number),
                 new.arm,
                 view.config_of(new.arm).copy(),
                 new.reason,
@@ -519,44 +433,17 @@ class Study:
             "take the id from study.arms()",
         )
 
-    def _pull(self, record: PullRecord, configs: Mapping[int, Config]) -> Pull:
-        return Pull(
-            id=f"{self._record.token}-{record.number}",
-            arm=record.arm,
-            config=dict(configs[record.arm]),
-            reason=record.reason,
-            served_at=_datetime(record.served_at),
-            state=record.state,
-            reward=record.reward,
-            rewarded_at=None if record.rewarded_at is None else _datetime(record.rewarded_at),
-        )
-
     def _number(self, pull_id: object) -> int:
-        token, _, digits = pull_id.rpartition("-") if isinstance(pull_id, str) else ("", "", "")
-        # At most 18 digits: more would not fit the store's integers.
-        plain = digits.isascii() and digits.isdigit() and len(digits) <= 18
-        if token != self._record.token or not plain or digits[0] == "0":
+        number = number_of(self._engine.record.token, pull_id)
+        if number is None:
             raise self._unknown_pull(pull_id)
-        return int(digits)
+        return number
 
     def _unknown_pull(self, pull_id: object) -> UnknownPull:
         return UnknownPull(
             f"no pull has the id {pull_id!r}",
             f"study {self.name!r} never handed it out",
             "pass the id of a pull that ask() of this study returned",
-        )
-
-    def _checked_reward(self, reward: object) -> float:
-        ends = self.reward_range
-        if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
-            value = float(reward)
-            if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
-                return value
-        raise InvalidReward(
-            f"the reward is {reward!r}",
-            "it must be a finite number"
-            + ("" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"),
-            "map it into the range before telling it, or leave the pull without a reward",
         )
 
     def _check_open(self) -> None:
@@ -566,23 +453,3 @@ class Study:
                 "close() was called on it",
                 "open it again with Study.open(name, store=...)",
             )
-
-
-def _arm(record: ArmRecord) -> Arm:
-    tally = record.tally
-    return Arm(
-        id=record.id,
-        config=dict(record.config),
-        origin=record.origin,
-        state=record.state,
-        n_pulls=tally.n_pulls,
-        n_rewards=tally.n_rewards,
-        n_pending=tally.n_pending,
-        mean=tally.reward_sum / tally.n_rewards if tally.n_rewards else None,
-        parent=record.parent,
-        admitted_at=_datetime(record.admitted_at),
-    )
-
-
-def _datetime(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter as Tally
 
@@ -18,7 +19,7 @@ from tests.space.strategies import random_spaces
 
 def test_a_plain_product_is_counted_at_once() -> None:
     start = time.perf_counter()
-    assert Space(**{f"p{i}": Int(1, 1000) for i in range(10)}).n_configs == 10**30
+    assert Space({f"p{i}": Int(1, 1000) for i in range(10)}).n_configs == 10**30
     assert time.perf_counter() - start < 1
 
 
@@ -67,7 +68,7 @@ def test_a_star_of_many_linked_children_is_counted_at_once() -> None:
 def test_a_long_chain_of_clauses_is_counted_at_once() -> None:
     # Words of 60 letters over {1, 2} without two neighbouring 1s: a Fibonacci number.
     names = [f"p{i}" for i in range(60)]
-    clauses = [{a: 1, b: 1} for a, b in zip(names, names[1:], strict=False)]
+    clauses = [{a: 1, b: 1} for a, b in itertools.pairwise(names)]
     space = Space({name: Int(1, 2) for name in names}, forbid=clauses)
     fibonacci = [1, 2]
     while len(fibonacci) <= 60:
@@ -79,10 +80,7 @@ def entangled() -> Space:
     """Pairwise different values for 17 parameters of 20 values: out of reach of the count."""
     names = [f"p{i}" for i in range(17)]
     clauses = [
-        {a: value, b: value}
-        for i, a in enumerate(names)
-        for b in names[:i]
-        for value in range(20)
+        {a: value, b: value} for i, a in enumerate(names) for b in names[:i] for value in range(20)
     ]
     return Space({name: Int(0, 19) for name in names}, forbid=clauses)
 

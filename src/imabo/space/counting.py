@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from imabo.space.base import Parameter
+from imabo.space.base import Floats, Parameter
 from imabo.space.conditions import Requirement
-from imabo.space.scalars import Scalar, value_key
+from imabo.space.scalars import value_key
 
 Count: TypeAlias = int | None  # None: infinitely many
 Part: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # undecided parameters, live clauses
 
-MOST_STEPS = 50_000
+MOST_STEPS = 20_000
 INACTIVE = -1
 
 
@@ -30,19 +30,43 @@ class TooEntangled(Exception):
     """The clauses and conditions are too entangled to count within the bound."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ValueClass:
     """Values of one parameter that every condition and every clause treats alike.
 
     Attributes:
-        values: The values, or None for "all that are not mentioned anywhere".
         count: How many there are (None: infinitely many).
         mass: Their share of P0.
+        starts: Lower ends of the unit intervals that they fill.
+        widths: Lengths of these intervals.
+        taken: For "all that are not mentioned", the keys of those that are; else None.
     """
 
-    values: tuple[Scalar, ...] | None
     count: Count
     mass: float
+    starts: Floats
+    widths: Floats
+    taken: frozenset[Hashable] | None = None
+
+    def draw(self, parameter: Parameter, rng: np.random.Generator) -> float:
+        """Draw a unit coordinate from P0 restricted to this class."""
+        for attempt in range(100):
+            i = _pick(self.widths, rng)
+            if self.taken is None:  # one value fills the interval, so its middle will do
+                return float(self.starts[i] + 0.5 * self.widths[i])
+            # The last attempts aim at the middle, away from edges that may round to a neighbour.
+            share = rng.random() if attempt < 90 else 0.5
+            u = float(self.starts[i] + share * self.widths[i])
+            if value_key(parameter.from_unit(u)) not in self.taken:
+                break
+        return u
+
+
+def _pick(weights: Floats, rng: np.random.Generator) -> int:
+    """Draw an index in proportion to the weights; all zero means all alike."""
+    edges = np.cumsum(weights if weights.any() else np.ones_like(weights))
+    i = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
+    return min(i, len(edges) - 1)
 
 
 def total(counts: Iterable[Count]) -> Count:
@@ -115,14 +139,15 @@ class Counter:
         self._solved: dict[Hashable, tuple[Count, float]] = {}
         self._parts = self._split(tuple(range(len(order))), tuple(range(len(clauses))))
 
-    def count(self) -> Count:
-        """Return the number of allowed configurations (None: infinitely many).
+    def count(self) -> tuple[Count, float]:
+        """Return the number of allowed configurations (None: infinite) and their share of P0.
 
         Raises:
             TooEntangled: Past the bound on the number of steps.
         """
         try:
-            return product([self._solve(part)[0] for part in self._parts])
+            solved = [self._solve(part) for part in self._parts]
+            return product([count for count, _ in solved]), math.prod(mass for _, mass in solved)
         except RecursionError:
             raise TooEntangled from None
         finally:
@@ -135,17 +160,14 @@ class Counter:
         try:
             while waiting:
                 part = waiting.pop()
-                options = list(self._branches(part))
-                masses = np.array([mass for _, _, mass, _ in options])
-                if masses.sum() > 0:
-                    pick = int(rng.choice(len(options), p=masses / masses.sum()))
-                else:  # allowed values without P0 mass: any that exist will do
-                    pick = next(i for i, option in enumerate(options) if option[1] != 0)
+                # Only branches that hold something: P0 mass can be 0 where a count is not.
+                options = [option for option in self._branches(part) if option[1] != 0]
+                pick = _pick(np.array([mass for _, _, mass, _ in options]), rng)
                 chosen, _, _, subparts = options[pick]
                 first = part[0][0]
                 self._chosen[first] = chosen
                 if chosen != INACTIVE:
-                    units[first] = self._draw(first, self._classes[first][chosen], rng)
+                    units[first] = self._classes[first][chosen].draw(self._parameters[first], rng)
                 waiting.extend(subparts)
         except RecursionError:
             raise TooEntangled from None
@@ -223,42 +245,6 @@ class Counter:
             parts[find(member)][1].append(number)
         return [(tuple(members), tuple(numbers)) for members, numbers in parts.values()]
 
-    def _draw(self, i: int, chosen: ValueClass, rng: np.random.Generator) -> float:
-        """Draw a unit coordinate from P0 restricted to one class of values."""
-        parameter = self._parameters[i]
-        if chosen.values is not None:
-            widths = np.array([_mass(parameter, value) for value in chosen.values])
-            if widths.sum() > 0:
-                pick = int(rng.choice(len(widths), p=widths / widths.sum()))
-            else:
-                pick = int(rng.integers(len(widths)))
-            return parameter.to_unit(chosen.values[pick])
-        taken = [v for group in self._classes[i] if group.values is not None for v in group.values]
-        keys = {value_key(value) for value in taken}
-        edges = [0.0]
-        for lo, hi in sorted(_cell(parameter, value) for value in taken):
-            edges += [lo, hi]
-        gaps = np.array([*edges, 1.0]).reshape(-1, 2)
-        widths = np.maximum(gaps[:, 1] - gaps[:, 0], 0.0)
-        for attempt in range(100):
-            gap = int(rng.choice(len(gaps), p=widths / widths.sum()))
-            # The last attempts aim at the middle, away from edges that may round to a neighbour.
-            share = rng.random() if attempt < 90 else 0.5
-            u = float(gaps[gap, 0] + share * widths[gap])
-            if value_key(parameter.from_unit(u)) not in keys:
-                break
-        return u
-
-
-def _cell(parameter: Parameter, value: Any) -> tuple[float, float]:
-    lo, hi = parameter.cells(np.array([parameter.to_unit(value)]))
-    return float(lo[0]), float(hi[0])
-
-
-def _mass(parameter: Parameter, value: Any) -> float:
-    lo, hi = _cell(parameter, value)
-    return hi - lo
-
 
 def _classes(
     parameter: Parameter, mentioned: list[frozenset[Hashable]]
@@ -269,15 +255,19 @@ def _classes(
         groups.setdefault(tuple(key in keys for keys in mentioned), []).append(key)
     classes: list[ValueClass] = []
     index: dict[Hashable, int] = {}
-    rest, mass_left = parameter.n_values, 1.0
+    edges: list[Floats] = []
     for keys in groups.values():
         # A key is the value itself, except that bools carry a mark.
-        values: tuple[Any, ...] = tuple(k[1] if isinstance(k, tuple) else k for k in keys)
-        mass = sum(_mass(parameter, value) for value in values)
+        values: list[Any] = [k[1] if isinstance(k, tuple) else k for k in keys]
+        lower, upper = parameter.cells(np.array([parameter.to_unit(value) for value in values]))
+        edges += [lower, upper]
         index.update(dict.fromkeys(keys, len(classes)))
-        classes.append(ValueClass(values, len(values), mass))
-        rest = None if rest is None else rest - len(values)
-        mass_left -= mass
+        width = upper - lower
+        classes.append(ValueClass(len(values), float(width.sum()), lower, width))
+    rest = None if parameter.n_values is None else parameter.n_values - len(index)
     if rest != 0:
-        classes.append(ValueClass(None, rest, max(mass_left, 0.0)))
+        # What lies between the cells that are mentioned; sorted edges pair up into the gaps.
+        gaps = np.sort(np.concatenate([*edges, [0.0, 1.0]])).reshape(-1, 2)
+        width = gaps[:, 1] - gaps[:, 0]
+        classes.append(ValueClass(rest, float(width.sum()), gaps[:, 0], width, frozenset(index)))
     return classes, index

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import optuna
     from ConfigSpace import ConfigurationSpace
 
-QUICK_DRAWS = 64  # rejection first: cheap, and enough unless nearly everything is forbidden
+RARE = 0.02  # below this share of P0, exact draws are cheaper than drawing until one is allowed
+QUICK_DRAWS = 500
 MOST_DRAWS = 100_000  # where exact draws are out of reach
 
 
@@ -107,6 +108,7 @@ class Space:
         self._counted = False
         self._n_configs: int | None = None
         self._exact = True
+        self._allowed = 1.0  # P0's mass on what is allowed, as far as it is known
         if self._clauses and self._count() == 0:
             raise InvalidSpace(
                 f"the forbid clauses {show(list(self.forbid))} exclude every configuration",
@@ -118,7 +120,7 @@ class Space:
         with self._lock:
             if not self._counted:
                 try:
-                    self._n_configs = self._counter.count()
+                    self._n_configs, self._allowed = self._counter.count()
                 except TooEntangled:
                     self._exact = False
                 self._counted = True
@@ -129,7 +131,7 @@ class Space:
         """Exact number of allowed configurations, or None when it is infinite.
 
         The cost follows how entangled conditions and clauses are, not the number itself. When
-        they are so entangled that 50,000 steps do not settle it, the answer is None as well, and
+        they are so entangled that 20,000 steps do not settle it, the answer is None as well, and
         `sample` can only draw until it meets an allowed configuration (at most 100,000 times).
         """
         return self._count()
@@ -148,20 +150,19 @@ class Space:
             >>> Space(x=Int(1, 6)).sample(np.random.default_rng(0))
             {'x': 4}
         """
-        d = len(self.names)
-        for _ in range(QUICK_DRAWS):
-            config = self.decode(rng.random(d))
-            if not self._clauses or not self.is_forbidden(config):
-                return config
-        self._count()
-        if self._exact:
-            return self._sample_exactly(rng)
-        for _ in range(MOST_DRAWS):
-            config = self.decode(rng.random(d))
+        if not self._clauses:
+            return self.decode(rng.random(len(self.names)))
+        if self._allowed >= RARE or not self._exact:
+            for _ in range(QUICK_DRAWS if self._exact else MOST_DRAWS):
+                config = self.decode(rng.random(len(self.names)))
+                if not self.is_forbidden(config):
+                    return config
+        for _ in range(QUICK_DRAWS if self._exact else 0):
+            config = self._sample_exactly(rng)
             if not self.is_forbidden(config):
                 return config
         raise InvalidSpace(
-            f"{MOST_DRAWS} draws from P0 met no allowed configuration",
+            f"drawing from P0 met no allowed configuration among {show(self, 200)}",
             "the forbid clauses leave next to nothing",
             "forbid less, or leave the forbidden values out of the parameters",
         )
@@ -395,8 +396,10 @@ class Space:
         return isinstance(name, str) and name in self.parameters
 
     def __repr__(self) -> str:
-        if all(n.isidentifier() and not keyword.iskeyword(n) for n in self.names) and (
-            "forbid" not in self.parameters
+        # Python folds some non-ASCII identifiers into others, so those are written as strings.
+        if all(
+            n.isidentifier() and n.isascii() and not keyword.iskeyword(n) and n != "forbid"
+            for n in self.names
         ):
             parts = [f"{name}={parameter!r}" for name, parameter in self.parameters.items()]
         else:
