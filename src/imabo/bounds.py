@@ -7,7 +7,7 @@ import numpy as np
 from imabo.arms import Floats
 
 _EDGE = 1e-12  # means and bounds stay this far from 0 and 1, where the divergence is infinite
-_STEPS = 5  # from the start below, the error after five steps is under 1e-9 (see the tests)
+_STEPS = 4  # from the start below, the error after four steps is under 1e-9 (see the tests)
 
 
 def kl_upper(means: Floats, budgets: Floats) -> Floats:
@@ -20,7 +20,7 @@ def kl_upper(means: Floats, budgets: Floats) -> Floats:
     Example:
         >>> q = kl_upper(np.array([0.5, 0.9]), np.array([0.1, 0.1]))
         >>> [round(x, 3) for x in q.tolist()]
-        [0.713, 0.988]
+        [0.713, 0.983]
     """
     m = np.minimum(np.maximum(means, _EDGE), 1.0 - _EDGE)
     rest = 1.0 - m
@@ -28,14 +28,17 @@ def kl_upper(means: Floats, budgets: Floats) -> Floats:
     # kl(m, q) >= 2 (q - m)^2, >= (q - m)^2 / (2 q), >= (q - m)^2 / (2 (1 - m)), and
     # kl(m, q) >= -entropy(m) - (1 - m) log(1 - q).
     target = budgets - (m * np.log(m) + rest * np.log(rest))
-    q: Floats = m + np.sqrt(np.minimum(0.5, 2.0 * rest) * budgets)
-    q = np.minimum(q, m + budgets + np.sqrt(budgets * (budgets + 2.0 * m)))
-    q = np.minimum(q, 1.0 - np.exp(-target / rest))
-    q = np.maximum(np.minimum(q, 1.0 - _EDGE), m)
-    # f(q) = kl(m, q) - budget is convex and increasing right of m: Newton falls to the root.
+    start: Floats = m + np.sqrt(np.minimum(0.5, 2.0 * rest) * budgets)
+    start = np.minimum(start, m + budgets + np.sqrt(budgets * (budgets + 2.0 * m)))
+    start = np.minimum(start, 1.0 - np.exp(-target / rest))
+    start = np.maximum(np.minimum(start, 1.0 - _EDGE), m)
+    # f(q) = kl(m, q) - budget is convex and increasing right of m: Newton falls to the root. By the
+    # distance from m, so that small budgets do not drown in rounding.
+    per_m, per_rest = 1.0 / m, -1.0 / rest
+    q = start
     for _ in range(_STEPS):
         gap = q - m
-        excess = -m * np.log(q) - rest * np.log1p(-q) - target
-        q = q - excess * q * (1.0 - q) / np.maximum(gap, _EDGE)
-        q = np.minimum(np.maximum(q, m), 1.0 - _EDGE)
+        slack = m * np.log1p(gap * per_m) + rest * np.log1p(gap * per_rest) + budgets
+        q = q + slack * q * (1.0 - q) / np.maximum(gap, _EDGE)
+        q = np.minimum(np.maximum(q, m), start)
     return q

@@ -6,7 +6,7 @@ import json
 import math
 import numbers
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, Final
@@ -15,15 +15,42 @@ from imabo import oracles, policies
 from imabo.errors import InvalidReward, InvalidSetting
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
-from imabo.settings import check_positive, describe, restore
+from imabo.settings import check_positive, describe, is_number, restore
 from imabo.space import Space
+from imabo.space.scalars import show
 from imabo.stores import Store
 from imabo.stores.base import StudyRecord
 from imabo.stores.refusals import study_exists
 
 _LONGEST_NAME: Final = 200
+_SEED_BITS: Final = 128
 # The years that datetime can express, with a margin; served_at is shown as one.
 _EARLIEST, _LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
+
+
+def checked_record(
+    name: object,
+    space: object,
+    policy: Policy | None,
+    oracle: Oracle | None,
+    *,
+    seed: object,
+    reward_range: object,
+    window_s: object,
+    created_at: object,
+) -> StudyRecord:
+    """What a new study is created with, under a new token."""
+    return StudyRecord(
+        name=checked_name(name),
+        token=secrets.token_hex(4),
+        seed=checked_seed(seed),
+        space=checked_space(space).to_dict(),
+        policy=describe(checked_policy(policy)),
+        oracle=describe(checked_oracle(oracle)),
+        reward_range=checked_range(reward_range),
+        window_s=checked_window(window_s),
+        created_at=checked_time(created_at),
+    )
 
 
 def checked_name(name: object) -> str:
@@ -37,7 +64,7 @@ def checked_name(name: object) -> str:
             if "\0" not in name:
                 return name
     raise InvalidSetting(
-        f"the study's name is {name!r}",
+        f"the study's name is {show(name)}",
         f"it must be text of 1 to {_LONGEST_NAME} characters",
         "choose another name",
     )
@@ -47,10 +74,12 @@ def checked_seed(seed: object) -> int:
     """A seed, drawn when there is none."""
     if seed is None:
         return secrets.randbits(63)
-    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
+    if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**_SEED_BITS:
         return seed
     raise InvalidSetting(
-        f"seed is {seed!r}", "it must be a whole number of at least 0", "pass 0, say"
+        f"seed is {show(seed)}",
+        f"it must be a whole number of at least 0 and below 2**{_SEED_BITS}",
+        "pass 0, say",
     )
 
 
@@ -59,7 +88,7 @@ def checked_space(space: object) -> Space:
     if isinstance(space, Space):
         return space
     raise InvalidSetting(
-        f"space is {space!r}", "it must be a Space", "write Space(temperature=Float(0, 1)), say"
+        f"space is {show(space)}", "it must be a Space", "write Space(temperature=Float(0, 1)), say"
     )
 
 
@@ -68,16 +97,12 @@ def checked_range(ends: object) -> tuple[float, float] | None:
     if ends is None:
         return None
     if isinstance(ends, (tuple, list)) and len(ends) == 2:
-        numbers = [
-            float(end)
-            for end in ends
-            if isinstance(end, (int, float)) and not isinstance(end, bool) and math.isfinite(end)
-        ]
+        known = [float(end) for end in ends if is_number(end)]
         # The width must be usable as a divisor, too.
-        if len(numbers) == 2 and numbers[0] < numbers[1] and math.isfinite(numbers[1] - numbers[0]):
-            return numbers[0], numbers[1]
+        if len(known) == 2 and known[0] < known[1] and math.isfinite(known[1] - known[0]):
+            return known[0], known[1]
     raise InvalidSetting(
-        f"reward_range is {ends!r}",
+        f"reward_range is {show(ends)}",
         "it must be two finite numbers, the lower one first, or None for rewards without ends",
         "pass (0.0, 1.0), say",
     )
@@ -94,14 +119,28 @@ def checked_window(window_s: object) -> float | None:
 def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
     """A reward: a finite number within the ends."""
     if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
-        value = float(reward)
+        try:
+            value = float(reward)
+        except OverflowError:  # an integer beyond the largest float
+            value = math.inf
         if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
             return value
     limits = "" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"
     raise InvalidReward(
-        f"the reward is {reward!r}",
+        f"the reward is {show(reward)}",
         f"it must be a finite number{limits}",
         "map it into the range before telling it, or leave the pull without a reward",
+    )
+
+
+def checked_clock(clock: object) -> Callable[[], float]:
+    """Something to ask for the time; what it says is checked each time."""
+    if callable(clock):
+        return clock
+    raise InvalidSetting(
+        f"clock is {show(clock)}",
+        "it must be a function that returns seconds",
+        "pass time.time, or leave it out",
     )
 
 
@@ -110,7 +149,7 @@ def checked_time(seconds: object) -> float:
     if isinstance(seconds, (int, float)) and _EARLIEST <= seconds <= _LATEST:
         return float(seconds)
     raise InvalidSetting(
-        f"the clock said {seconds!r}",
+        f"the clock said {show(seconds)}",
         "it must return seconds since 1970 as a number, in the years 2 to 9998",
         "pass another clock, or leave it out",
     )
@@ -144,7 +183,7 @@ def _check_part(argument: str, part: object, kind: type) -> None:
     if part is None or isinstance(part, kind):
         return
     raise InvalidSetting(
-        f"{argument} is {part!r}",
+        f"{argument} is {show(part)}",
         f"it must be an instance of {kind.__module__}.{kind.__name__}",
         f"leave {argument} out for the default",
     )

@@ -28,8 +28,8 @@ def bounded_interval(n: Floats, sums: Floats, level: float) -> tuple[Floats, Flo
 
     Example:
         >>> low, high = bounded_interval(np.array([0.0, 100.0]), np.array([0.0, 80.0]), 0.95)
-        >>> [round(x, 2) for x in low], [round(x, 2) for x in high]
-        ([0.0, 0.67], [1.0, 0.9])
+        >>> low.round(2).tolist(), high.round(2).tolist()
+        ([0.0, 0.65], [1.0, 0.91])
     """
     sums = np.minimum(np.maximum(sums, 0.0), n)
     centre = np.where(n > 0, sums / np.maximum(n, 1.0), 0.5)

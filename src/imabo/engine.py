@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -20,7 +21,8 @@ from imabo.space import Space
 from imabo.stores.base import Change, NewArm, NewPull, Snapshot, StaleView, Store
 
 _RETRIES: Final = 1000  # rounds of refresh and decide again while other processes are faster
-_EXPIRY_SLACK: Final = 0.02  # a pull may outstay its window by this share of it
+_EXPIRY_SLACK: Final = 0.02  # a pull may outstay its window by this share of it, at most
+_SHORTEST_TICK: Final = 2.0**-20  # seconds
 
 T = TypeVar("T")
 
@@ -29,8 +31,8 @@ class Engine:
     """Keeps the view of one study in step with its store, and decides.
 
     A write that the store refuses because another process was faster (``StaleView``) is decided
-    again on a fresh view. A write that fails in any other way leaves the store unchanged and the
-    view to be read again.
+    again on a fresh view. After a write that fails in any other way, the view is read again: the
+    store may have it or not.
     """
 
     view: ActiveSet
@@ -57,9 +59,8 @@ class Engine:
         self._take(snapshot)
 
     def now(self) -> float:
-        """The clock's time, never going back: expiry and the log rely on pulls in order of time."""
-        self._last_at = max(checked_time(self.clock()), self._last_at)
-        return self._last_at
+        """The clock's time, never before the last write: expiry needs pulls in order of time."""
+        return max(checked_time(self.clock()), self._last_at)
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -89,6 +90,7 @@ class Engine:
         self._seq = self.store.serve(
             self.record.name, seq=self._seq, at=now, pulls=pulls, arms=arms, mark_at=mark_at
         )
+        self._last_at = now
         self._is_torn = False
         return now, pulls
 
@@ -122,38 +124,64 @@ class Engine:
 
     def reward(self, number: int, reward: float) -> bool:
         """Record a reward; False when there is no such pull."""
-        done = self.store.reward(self.record.name, number, reward, at=self.now())
+        now = self.now()
+        try:
+            done = self.store.reward(self.record.name, number, reward, at=now)
+        except BaseException:
+            self._recover()
+            raise
         if done is None:
             return False
-        if done.fresh:
-            if done.seq == self._seq + 1 and not self._is_torn:
-                self._seq = done.seq
-                row = self.view.row_of(done.arm)
-                self.view.count_reward(row, reward, was_pending=done.was_pending)
-            else:
-                self.refresh()
+        if done.seq != self._seq + done.fresh or self._is_torn:
+            self.refresh()
+        elif done.fresh:
+            self._seq, self._last_at = done.seq, now
+            row = self.view.row_of(done.arm)
+            self.view.count_reward(row, reward, was_pending=done.was_pending)
         return True
 
     def expire_due(self) -> None:
-        """Expire what is past its window, when that is due."""
+        """Expire what was past its window at the last tick, when there may be something."""
         if self.record.window_s is not None:
             now = self.now()
             if now >= self._expiry_due:
-                self.expire_before(now - self.record.window_s)
+                self.expire_before(math.floor(now / self._tick) * self._tick - self.record.window_s)
 
     def expire_before(self, before: float) -> int:
         """Expire the pulls that were served before a time and are still pending."""
-        now, window = self.now(), self.record.window_s or 0.0
-        done = self.store.expire(self.record.name, before=before, at=now)
-        oldest = now if done.oldest_pending_at is None else done.oldest_pending_at
-        self._expiry_due = max(oldest + window, now + _EXPIRY_SLACK * window)
+        now = self.now()
+        try:
+            done = self.store.expire(self.record.name, before=before, at=now)
+        except BaseException:
+            self._recover()
+            raise
+        self._expiry_due = self._due(
+            now if done.oldest_pending_at is None else done.oldest_pending_at
+        )
         if done.seq == self._seq + bool(done.counts) and not self._is_torn:
-            self._seq = done.seq
+            if done.counts:
+                self._seq, self._last_at = done.seq, now
             for arm, n in done.counts.items():
                 self.view.count_expired(self.view.row_of(arm), n)
         else:
             self.refresh()
         return sum(done.counts.values())
+
+    @property
+    def _tick(self) -> float:
+        """Pulls expire at multiples of this many seconds: not one by one, and whoever looks.
+
+        A power of two keeps the arithmetic exact, so that a study that was closed and opened again
+        expires the same pulls at the same requests as one that was not.
+        """
+        share = _EXPIRY_SLACK * (self.record.window_s or 0.0)
+        return max(math.ldexp(1.0, math.frexp(share)[1] - 1), _SHORTEST_TICK)
+
+    def _due(self, oldest: float) -> float:
+        """The first tick at which a pull that was served then is past its window."""
+        if self.record.window_s is None:
+            return math.inf
+        return (math.floor((oldest + self.record.window_s) / self._tick) + 1) * self._tick
 
     # --- changes by hand ------------------------------------------------------------------------
 
@@ -196,8 +224,7 @@ class Engine:
             self._put_state(known, "active", now)
             return known
         new = self._new_arm(Proposal(valid, origin="manual"), now)
-        change = Change("arm", {"arm": new.id, "config": valid}, arms=[new])
-        self._seq = self.store.change(self.record.name, change, seq=self._seq, at=now)
+        self._commit(Change("arm", {"arm": new.id, "config": valid}, arms=[new]), now)
         self._admit(new)
         return new.id
 
@@ -207,11 +234,25 @@ class Engine:
 
     def _put_state(self, arm: int, state: ArmState, now: float) -> None:
         row = self.view.row_of(arm)
-        if row is None or self.view.state_of(row) == state:
+        if row is None and state != "retired":
+            return  # the space does not allow the arm, so it stays out of service
+        current = self._lasting_state(arm) if row is None else self.view.state_of(row)
+        if current in (state, None):
             return
-        change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
+        self._commit(Change("state", {"arm": arm, "state": state}, {arm: (state, None)}), now)
+        if row is not None:
+            self.view.put_state(row, state)
+
+    def _commit(self, change: Change, now: float) -> None:
         self._seq = self.store.change(self.record.name, change, seq=self._seq, at=now)
-        self.view.put_state(row, state)
+        self._last_at = now
+
+    def _lasting_state(self, arm: int) -> ArmState | None:
+        """What an arm that the space does not allow goes back to when it is allowed again."""
+        for known in self.store.load(self.record.name).arms:
+            if known.id == arm:
+                return known.retired_from or known.state
+        return None
 
     # --- the view -------------------------------------------------------------------------------
 
@@ -231,26 +272,35 @@ class Engine:
                 return action(self.now())
             except StaleView:
                 self.refresh()
+            except BaseException:
+                self._recover()
+                raise
         raise StoreError(
             f"study {self.record.name!r} changed {_RETRIES} times while one decision was made",
             "other processes write to it all the time",
             "try again, or let fewer processes share it",
         )
 
+    def _recover(self) -> None:
+        """Read the view again after a failure: now if the store answers, else at the next call.
+
+        Without an answer now, the old ``seq`` (or the torn view) tells the next call to do it.
+        """
+        with suppress(Exception):
+            self.refresh()
+
     def _take(self, snapshot: Snapshot) -> None:
         """Build the view from a whole snapshot."""
-        window, oldest = snapshot.study.window_s, snapshot.oldest_pending_at
+        oldest = snapshot.oldest_pending_at
         self.view = ActiveSet(
             Space.from_dict(snapshot.space),
             reward_range=snapshot.study.reward_range,
-            has_window=window is not None,
+            has_window=snapshot.study.window_s is not None,
         )
         self.n_arms = 0
         self.space_version = snapshot.space_version
         self._last_at = snapshot.last_at
-        self._expiry_due = math.inf
-        if window is not None:
-            self._expiry_due = (snapshot.last_at if oldest is None else oldest) + window
+        self._expiry_due = self._due(snapshot.last_at if oldest is None else oldest)
         self._merge(snapshot)
         self._is_torn = False
 
@@ -264,7 +314,11 @@ class Engine:
                 view.put_state(row, arm.state)
             elif arm.retired_from is None and view.space.allows(arm.config):
                 config = view.space.validate(arm.config)
-                view.admit(arm.id, config, state=arm.state, mutated=arm.mutated, tally=arm.tally)
+                row = view.admit(
+                    arm.id, config, state=arm.state, mutated=arm.mutated, tally=arm.tally
+                )
+                # Known by its form in this space (which may round it), served as it was admitted.
+                view.configs[row] = dict(arm.config)
         view.totals = snapshot.totals
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at

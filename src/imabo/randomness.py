@@ -12,7 +12,7 @@ class Draws:
     so it is made when it is first used.
 
     Example:
-        >>> Draws(seed=1, number=5).rng.integers(100) == Draws(seed=1, number=5).rng.integers(100)
+        >>> bool(Draws(1, 5).rng.random() == Draws(1, 5).rng.random())
         True
     """
 

@@ -4,37 +4,84 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Final
 
+from imabo.checks import (
+    checked_record,
+    checked_reward,
+    checked_time,
+    stored_oracle,
+    stored_policy,
+)
 from imabo.engine import Engine
-from imabo.errors import ImaboError, ReplayMismatch
+from imabo.errors import ImaboError, InvalidSetting, ReplayMismatch, StoreError
 from imabo.export import FORMAT
+from imabo.oracles.base import Oracle
+from imabo.policies.base import Policy
 from imabo.space import Space
+from imabo.space.scalars import show
+from imabo.stores.base import StudyRecord
 
 Entry = dict[str, Any]
 
+_STATES: Final = ("active", "paused", "retired")
 
-def read_log(lines: Iterable[str]) -> tuple[Entry, Iterator[tuple[int, Entry]]]:
-    """The settings of an exported study, and its entries with their line numbers."""
+
+def read_log(
+    lines: Iterable[str], policy: Policy | None, oracle: Oracle | None
+) -> tuple[StudyRecord, Iterator[tuple[int, Entry]]]:
+    """The study that an export begins with, and its entries with their line numbers.
+
+    ``policy`` and ``oracle`` stand for those of the log when they are classes of the user's own.
+    """
     entries = _entries(lines)
     _, head = next(entries, (1, {}))
-    wanted = {"name", "seed", "space", "policy", "oracle", "reward_range", "window_s", "created_at"}
-    if head.get("kind") != "study" or head.get("format") != FORMAT or wanted - head.keys():
+    if head.get("kind") != "study" or head.get("format") != FORMAT:
         raise ReplayMismatch(
             "the log does not start with a study that this version can read",
-            f"its first line has kind {head.get('kind')!r} and format {head.get('format')!r}",
+            f"its first line has kind {show(head.get('kind'))} and format "
+            f"{show(head.get('format'))}",
             "pass the lines that Study.export wrote as JSON lines",
         )
-    return head, entries
+    with _replaying(1):
+        if head["seed"] is None:
+            raise InvalidSetting("seed is None", "a log has one", "export the study again")
+        record = checked_record(
+            head["name"],
+            Space.from_dict(head["space"]),
+            stored_policy(policy, head["policy"]),
+            stored_oracle(oracle, head["oracle"]),
+            seed=head["seed"],
+            reward_range=head["reward_range"],
+            window_s=head["window_s"],
+            created_at=head["created_at"],
+        )
+    return record, entries
 
 
 def apply_entry(engine: Engine, number: int, entry: Entry) -> None:
     """Do again what an entry says; a decision that comes out differently is refused."""
+    with _replaying(number):
+        at = checked_time(entry["at"])
+        engine.clock = lambda: at
+        made, logged = _apply(engine, entry)
+    if made != logged:
+        raise ReplayMismatch(
+            f"line {number} of the log came out as {show(made, 300)}",
+            f"the log has {show(logged, 300)}",
+            "replay a whole, unedited log with the version of imabo that wrote it",
+        )
+
+
+@contextmanager
+def _replaying(number: int) -> Iterator[None]:
+    """Whatever is wrong with a line of the log is a mismatch; what fails in the store is not."""
     try:
-        _apply(engine, entry)
-    except ReplayMismatch:
+        yield
+    except StoreError:
         raise
-    except (KeyError, TypeError, AttributeError, ImaboError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ImaboError) as error:
         raise ReplayMismatch(
             f"line {number} of the log cannot be replayed",
             f"{type(error).__name__}: {error}",
@@ -46,49 +93,48 @@ def _entries(lines: Iterable[str]) -> Iterator[tuple[int, Entry]]:
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
             raise ReplayMismatch(
-                f"line {number} of the log is {line[:80]!r}",
+                f"line {number} of the log is {show(line)}",
                 "it is not a JSON object",
                 "check that the log is whole",
             )
         yield number, entry
 
 
-def _apply(engine: Engine, entry: Entry) -> None:
+def _apply(engine: Engine, entry: Entry) -> tuple[object, object]:
+    """Do what an entry says; returns what came out and what the log has."""
     kind = entry["kind"]
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
         _, (pull,) = engine.serve(1)
         config = engine.view.config_of(pull.arm)
-        made = (pull.number, pull.arm, pull.reason, config)
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
-        if made != logged:
-            raise ReplayMismatch(
-                f"a decision came out as {made}",
-                f"the log has {logged}",
-                "replay with the version of imabo that wrote the log",
-            )
-    elif kind == "tell":
-        if not engine.reward(entry["pull"], entry["reward"]):
-            raise ReplayMismatch(
-                f"a reward names pull {entry['pull']}",
-                "the log has no such pull before it",
-                "check that the log is whole",
-            )
-    elif kind == "expire":
-        engine.expire_before(entry["before"])
-    elif kind == "space":
+        return (pull.number, pull.arm, pull.reason, config), logged
+    if kind == "tell":
+        number = _known(entry["pull"], engine.view.totals.n_pulls)
+        engine.reward(number, checked_reward(entry["reward"], engine.record.reward_range))
+        return None, None
+    if kind == "expire":
+        # The log has an entry only when something expired.
+        return engine.expire_before(checked_time(entry["before"])) > 0, True
+    if kind == "space":
         engine.update_space(Space.from_dict(entry["space"]))
-    elif kind == "arm":
-        engine.add_arm(entry["config"])
-    elif kind == "state":
-        engine.put_state(entry["arm"], entry["state"])
-    else:
-        raise ReplayMismatch(
-            f"an entry has the kind {kind!r}",
-            "this version does not know it",
-            "replay with the version of imabo that wrote the log",
-        )
+        return None, None
+    if kind == "arm":
+        return engine.add_arm(entry["config"]), entry["arm"]
+    if kind == "state" and entry["state"] in _STATES:
+        engine.put_state(_known(entry["arm"], engine.n_arms), entry["state"])
+        return None, None
+    raise InvalidSetting(
+        f"the entry is {show(entry)}", "this version does not know it", "use the one that wrote it"
+    )
+
+
+def _known(number: object, n: int) -> int:
+    """The number of a pull or an arm that is there already."""
+    if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= n:
+        return number
+    raise LookupError(f"number {show(number)} when there were {n}")

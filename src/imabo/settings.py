@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from imabo.errors import InvalidSetting
+from imabo.space.scalars import show
 
 T = TypeVar("T")
 
 
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is an int or a float, finite and not a bool.
+
+    Example:
+        >>> is_number(2), is_number(True), is_number(10**400)
+        (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the largest float
+        return False
+
+
 def check_number(name: str, value: object, low: float, high: float, *, closed: bool) -> None:
     """Refuse anything but a finite number in (low, high), or in [low, high] when closed."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+    if is_number(value):
         inside = low <= value <= high if closed else low < value < high
         if inside:
             return
     ends = f"[{low}, {high}]" if closed else f"({low}, {high})"
     raise InvalidSetting(
-        f"{name} is {value!r}", f"it must be a number in {ends}", f"pass another {name}"
+        f"{name} is {show(value)}", f"it must be a number in {ends}", f"pass another {name}"
     )
 
 
@@ -38,7 +55,7 @@ def check_count(name: str, value: object, *, least: int = 0) -> None:
     """Refuse anything but a whole number of at least ``least``."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidSetting(
-            f"{name} is {value!r}",
+            f"{name} is {show(value)}",
             f"it must be a whole number of at least {least}",
             f"pass another {name}",
         )
@@ -49,7 +66,7 @@ def check_one_of(name: str, value: object, allowed: Iterable[str]) -> None:
     allowed = list(allowed)
     if value not in allowed:
         raise InvalidSetting(
-            f"{name} is {value!r}",
+            f"{name} is {show(value)}",
             f"it must be one of {', '.join(map(repr, allowed))}",
             "pass one of these",
         )
@@ -73,7 +90,15 @@ def describe(part: object) -> dict[str, Any]:
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
         written[field.name] = describe(value) if dataclasses.is_dataclass(value) else value
-    return written
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(written, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidSetting(
+            f"{show(part)} cannot be stored with a study",
+            f"its fields must be JSON-safe ({error})",
+            "use numbers, texts, lists and dicts for its fields",
+        ) from error
+    return plain
 
 
 def restore(description: Mapping[str, Any], classes: Mapping[str, type[T]], argument: str) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,15 +11,11 @@ from typing import Final, Self, TextIO, overload
 
 from imabo.arms import Arm, ArmState, Pull
 from imabo.checks import (
+    checked_clock,
     checked_name,
-    checked_oracle,
-    checked_policy,
-    checked_range,
+    checked_record,
     checked_reward,
-    checked_seed,
     checked_space,
-    checked_time,
-    checked_window,
     require_same,
     stored_oracle,
     stored_policy,
@@ -40,10 +35,10 @@ from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
 from imabo.records import make_id, number_of, to_arm, to_datetime, to_pull
 from imabo.replay import apply_entry, read_log
-from imabo.settings import check_count, describe
+from imabo.settings import check_count
 from imabo.space import Config, Space
+from imabo.space.scalars import show
 from imabo.stores import Store, open_store
-from imabo.stores.base import StudyRecord
 
 _PAGE: Final = 1000  # pulls read from the store at a time
 _MAX_BATCH: Final = 10_000
@@ -106,16 +101,15 @@ class Study(Facts):
                 when feedback can get lost. A reward that comes later still counts.
             clock: Seconds as a float; a simulation may count rounds instead.
         """
-        record = StudyRecord(
-            name=checked_name(name),
-            token=secrets.token_hex(4),
-            seed=checked_seed(seed),
-            space=checked_space(space).to_dict(),
-            policy=describe(checked_policy(policy)),
-            oracle=describe(checked_oracle(oracle)),
-            reward_range=checked_range(reward_range),
-            window_s=checked_window(window_s),
-            created_at=checked_time(clock()),
+        record = checked_record(
+            name,
+            space,
+            policy,
+            oracle,
+            seed=seed,
+            reward_range=reward_range,
+            window_s=window_s,
+            created_at=checked_clock(clock)(),
         )
         owns_store = not isinstance(store, Store)
         opened = open_store(store)
@@ -145,6 +139,8 @@ class Study(Facts):
         ``policy`` and ``oracle`` are read from the store; pass them only for classes of your own,
         with the settings that the study was created with.
         """
+        checked_name(name)
+        checked_clock(clock)
         owns_store = not isinstance(store, Store)
         opened = open_store(store)
         try:
@@ -204,7 +200,9 @@ class Study(Facts):
             check_count("count", count, least=1)
             if count > _MAX_BATCH:
                 raise InvalidSetting(
-                    f"count is {count}", f"one call gives at most {_MAX_BATCH} pulls", "ask again"
+                    f"count is {show(count)}",
+                    f"one call gives at most {_MAX_BATCH} pulls",
+                    "ask again",
                 )
         with self._lock:
             self._check_open()
@@ -330,24 +328,21 @@ class Study(Facts):
         """Make a study again from its exported JSON lines, by making every decision again.
 
         A decision that comes out differently is ``ReplayMismatch``: the log was changed, or was
-        written by a version that decides differently. Pull ids start with another token.
+        written by a version that decides differently. Pull ids start with another token. The store
+        must not have a study of that name yet (``StudyExists``).
         """
-        settings, entries = read_log(lines)
-        moment = [settings["created_at"]]
-        study = cls.create(
-            settings["name"],
-            Space.from_dict(settings["space"]),
-            policy=stored_policy(policy, settings["policy"]),
-            oracle=stored_oracle(oracle, settings["oracle"]),
-            store=store,
-            seed=settings["seed"],
-            reward_range=settings["reward_range"],
-            window_s=settings["window_s"],
-            clock=lambda: moment[0],
-        )
-        for number, entry in entries:
-            moment[0] = entry.get("at", moment[0])
-            apply_entry(study._engine, number, entry)
+        record, entries = read_log(lines, policy, oracle)
+        owns_store = not isinstance(store, Store)
+        opened = open_store(store)
+        try:
+            opened.create(record)
+            study = cls._load(opened, record.name, policy, oracle, time.time, owns_store)
+            for number, entry in entries:
+                apply_entry(study._engine, number, entry)
+        except BaseException:
+            if owns_store:
+                opened.close()
+            raise
         study._engine.clock = time.time
         return study
 
@@ -425,7 +420,7 @@ class Study(Facts):
     def _arm(self, arm_id: int) -> Arm:
         known = self.arms()
         for arm in known:
-            if arm.id == arm_id:
+            if arm.id == arm_id and not isinstance(arm_id, bool):
                 return arm
         raise UnknownArm(
             f"no arm has the id {arm_id!r}",
@@ -441,7 +436,7 @@ class Study(Facts):
 
     def _unknown_pull(self, pull_id: object) -> UnknownPull:
         return UnknownPull(
-            f"no pull has the id {pull_id!r}",
+            f"no pull has the id {show(pull_id)}",
             f"study {self.name!r} never handed it out",
             "pass the id of a pull that ask() of this study returned",
         )

@@ -22,9 +22,6 @@ SCALARS: st.SearchStrategy[Scalar] = st.one_of(
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
 
 
-_COIN = st.booleans()
-
-
 def _distinct(value: Scalar) -> object:
     return ("bool", value) if isinstance(value, bool) else value
 
@@ -100,7 +97,8 @@ def random_spaces(
         parameter = draw(parameters(small))
         parents = [n for n, p in decided.items() if p.n_values is not None]
         when: dict[str, Any] = {}
-        if parents and draw(_COIN):
+        conditional = draw(st.booleans())
+        if parents and conditional:
             for parent in draw(st.lists(st.sampled_from(parents), max_size=2, unique=True)):
                 when[parent] = _some_values(draw, decided[parent])
         decided[name] = parameter.with_when(when) if when else parameter

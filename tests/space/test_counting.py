@@ -134,7 +134,7 @@ def test_exact_draws_follow_p0_of_what_is_left_on_log_scales_and_grids() -> None
     assert stats.kstest([float(str(config["x"])) for config in drawn], "uniform").pvalue > 1e-3
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(random_spaces(max_parameters=4, small=True), st.integers(0, 10**6))
 def test_exact_draws_are_always_allowed(space: Space, seed: int) -> None:
     total = space.n_configs

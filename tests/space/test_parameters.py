@@ -198,7 +198,7 @@ BAD: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
     (Int, (1, 7), {"log": True, "step": 2}, "contradict"),
     (Int, (0, 2**60), {}, r"2\*\*50"),
     (Int, (1, 2**43), {"log": True}, r"2\*\*42"),
-    (Int, (0, 10**5000), {}, r"2\*\*1000"),
+    (Int, (0, 10**5000), {}, "beyond the largest float"),
     (Choice, (), {}, "no values"),
     (Choice, (1, 1.0), {}, "1.0 twice"),
     (Choice, (0.0, -0.0), {}, "twice"),

@@ -34,6 +34,7 @@ def brute_force(space: Space) -> list[Config]:
     return found
 
 
+@settings(deadline=None)
 @given(random_spaces(), SEEDS)
 def test_a_sample_is_already_canonical_and_allowed(space: Space, seed: int) -> None:
     config = space.sample(np.random.default_rng(seed))
@@ -41,6 +42,7 @@ def test_a_sample_is_already_canonical_and_allowed(space: Space, seed: int) -> N
     assert not space.is_forbidden(config)
 
 
+@settings(deadline=None)
 @given(random_spaces(), st.data())
 def test_decode_undoes_encode(space: Space, data: st.DataObject) -> None:
     config = data.draw(configs_of(space))
@@ -52,6 +54,7 @@ def test_decode_undoes_encode(space: Space, data: st.DataObject) -> None:
     assert same(space.decode(units), config)
 
 
+@settings(deadline=None)
 @given(parameters(), st.data())
 def test_any_valid_value_survives_the_unit_interval(p: Parameter, data: st.DataObject) -> None:
     value: object
@@ -71,6 +74,7 @@ def test_any_valid_value_survives_the_unit_interval(p: Parameter, data: st.DataO
         assert abs(canonical - value) <= kept
 
 
+@settings(deadline=None)
 @given(random_spaces(), SEEDS)
 def test_every_point_of_the_cube_is_valid_unless_forbidden(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -80,6 +84,7 @@ def test_every_point_of_the_cube_is_valid_unless_forbidden(space: Space, seed: i
         assert space.allows(config) != space.is_forbidden(config)
 
 
+@settings(deadline=None)
 @given(random_spaces(), SEEDS)
 def test_a_cell_holds_its_point_and_decodes_to_one_value(space: Space, seed: int) -> None:
     units = np.random.default_rng(seed).random((4, len(space)))
@@ -100,6 +105,7 @@ def test_a_cell_holds_its_point_and_decodes_to_one_value(space: Space, seed: int
                 assert p.from_unit(hi - 0.01 * (hi - lo)) == p.from_unit(u)
 
 
+@settings(deadline=None)
 @given(random_spaces(), st.data())
 def test_identity_ignores_key_order_and_numeric_type(space: Space, data: st.DataObject) -> None:
     config = data.draw(configs_of(space))
@@ -120,12 +126,14 @@ def test_identity_ignores_key_order_and_numeric_type(space: Space, data: st.Data
     assert same(space.validate(again), config)
 
 
+@settings(deadline=None)
 @given(random_spaces(), st.data())
 def test_identities_differ_exactly_when_configs_differ(space: Space, data: st.DataObject) -> None:
     one, other = data.draw(configs_of(space)), data.draw(configs_of(space))
     assert (space.identity(one) == space.identity(other)) == same(one, other)
 
 
+@settings(deadline=None)
 @given(random_spaces())
 def test_a_space_survives_json_repr_pickle_and_copy(space: Space) -> None:
     text = json.dumps(space.to_dict())
@@ -144,7 +152,7 @@ def test_a_space_survives_json_repr_pickle_and_copy(space: Space) -> None:
             assert pickle.loads(pickle.dumps(p)) == p == q
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(random_spaces(max_parameters=4, small=True))
 def test_count_and_listing_agree_with_brute_force(space: Space) -> None:
     expected = brute_force(space)

@@ -49,7 +49,7 @@ def test_validate_orders_the_keys_and_makes_values_plain() -> None:
         (None, "None: a NoneType does not map"),
         ([("model", "small")], "a list does not map"),
         ("model", "a str does not map"),
-        ({**SMALL, 3: 1}, "the key 3: names of parameters are strings"),
+        (dict([*SMALL.items(), (3, 1)]), "the key 3: names of parameters are strings"),
         ({**SMALL, "modle": 1}, "names 'modle'.*write 'model'"),
         ({**SMALL, "zzz": 1, "yyy": 2}, "names 'yyy'.*use names among"),
         ({"model": "small", "temperature": 0.5}, "'top_k' is missing.*Int\\(1, 10\\)"),

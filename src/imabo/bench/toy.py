@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -12,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from imabo.arms import Floats
 from imabo.space import Config, Float, Space
 
-_GRID = 200_001  # points on which the one-dimensional optimum is bracketed
+_GRID = 200_001  # points between which the optimum is searched
 _LOCAL, _GLOBAL = 1.0 / (2.0 * math.pi), 1.0 - 1.0 / (2.0 * math.pi)
 
 
@@ -51,7 +52,7 @@ class Toy:
     Example:
         >>> toy = Toy("sin1")
         >>> round(toy.optimum, 4)
-        0.9755
+        0.9756
         >>> toy.mean({name: 0.5 for name in toy.space.names}) < toy.optimum
         True
     """
@@ -61,10 +62,13 @@ class Toy:
     sigma: float = 0.7
 
     @property
+    def _ends(self) -> tuple[float, float]:
+        return (0.0, 1.0) if self.name == "gaussian" else _SEPARABLE[self.name][1:]
+
+    @cached_property
     def space(self) -> Space:
         """The native domain."""
-        low, high = (0.0, 1.0) if self.name == "gaussian" else _SEPARABLE[self.name][1:]
-        return Space({f"x{i + 1}": Float(low, high) for i in range(self.dim)})
+        return Space({f"x{i + 1}": Float(*self._ends) for i in range(self.dim)})
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -73,43 +77,45 @@ class Toy:
 
     def mean(self, config: Config) -> float:
         """g(x), the noiseless normalised objective."""
-        x = np.array([float(config[f"x{i + 1}"] or 0.0) for i in range(self.dim)])
+        x = np.array([config[name] for name in self.space.names], dtype=np.float64)
         if self.name == "gaussian":
-            return float(self._gaussian(x))
+            squares = (((x - at) ** 2).sum(keepdims=True) for at in (_GLOBAL, _LOCAL))
+            return float(self._gaussian(*squares)[0])
         return float(_SEPARABLE[self.name][0](x).mean())  # eq. (toy-normalization)
 
-    def _gaussian(self, x: Floats) -> float:
+    def _gaussian(self, from_global: Floats, from_local: Floats) -> Floats:
+        """Two bumps, by squared distance from their centres."""
         width = 0.35 * (_GLOBAL - _LOCAL) * math.sqrt(self.dim / 2.0)
-        peaks = ((0.9, _GLOBAL), (0.6, _LOCAL))
-        return sum(
-            h * math.exp(-float(((x - at) ** 2).sum()) / (2.0 * width**2)) for h, at in peaks
-        )
+        scale = -1.0 / (2.0 * width**2)
+        return 0.9 * np.exp(scale * from_global) + 0.6 * np.exp(scale * from_local)
 
     @property
     def optimum(self) -> float:
-        """g*, computed: the best grid point of one coordinate, then a bounded search around it.
+        """g*, computed: the best point of a fine grid on the diagonal, then a search around it.
 
-        Every coordinate has the same profile, and the two modes of ``gaussian`` lie on the
-        diagonal, so one dimension is enough for all four.
+        Every coordinate of a separable function has the same profile, and both modes of
+        ``gaussian`` lie on the diagonal, so the diagonal holds the optimum of all four.
         """
-        low, high = (0.0, 1.0) if self.name == "gaussian" else _SEPARABLE[self.name][1:]
+        low, high = self._ends
         grid = np.linspace(low, high, _GRID)
-
-        def along(x: float) -> float:
-            if self.name == "gaussian":
-                return self._gaussian(np.full(self.dim, x))
-            return float(_SEPARABLE[self.name][0](np.array([x]))[0])
-
-        values = (
-            np.array([along(x) for x in grid[:: _GRID // 2000]])
-            if self.name == "gaussian"
-            else _SEPARABLE[self.name][0](grid)
+        if self.name == "garland":
+            # Its peaks are cusps where sin(60 x) = 0, too sharp for a search to climb.
+            grid = np.sort(np.append(grid, np.arange(20) * math.pi / 60.0))
+        values = self._along(grid)
+        at = int(values.argmax())
+        found = minimize_scalar(
+            lambda x: -float(self._along(np.array([x]))[0]),
+            bounds=(grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]),
+            method="bounded",
+            options={"xatol": 1e-12},
         )
-        at = int(values.argmax()) * (_GRID // 2000 if self.name == "gaussian" else 1)
-        step = (high - low) / (2000 if self.name == "gaussian" else _GRID - 1)
-        ends = (max(low, grid[at] - step), min(high, grid[at] + step))
-        found = minimize_scalar(lambda x: -along(x), bounds=ends, method="bounded")
-        return max(float(-found.fun), float(values.max()))
+        return max(-float(found.fun), float(values[at]))
+
+    def _along(self, x: Floats) -> Floats:
+        """G on the diagonal."""
+        if self.name == "gaussian":
+            return self._gaussian(self.dim * (x - _GLOBAL) ** 2, self.dim * (x - _LOCAL) ** 2)
+        return _SEPARABLE[self.name][0](x)
 
     def draw(self, config: Config, rng: np.random.Generator) -> float:
         """One noisy reward."""

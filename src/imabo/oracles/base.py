@@ -12,6 +12,7 @@ from imabo.arms import ActiveSet, Floats, Origin
 from imabo.space import Config
 
 _TRIES = 100  # P0 draws before a finite space is listed instead
+_MOST_TRIES = 2_000  # the same where it cannot be: the continuum may be one rare branch
 _LISTABLE = 10_000  # a space of at most this many configurations is listed whole
 
 
@@ -51,16 +52,24 @@ def draw_new(arms: ActiveSet, rng: np.random.Generator) -> Proposal | Exhausted:
     """A P0 draw that is not yet an arm."""
     if arms.exhausted:
         return Exhausted()
-    for _ in range(_TRIES):
+    for _ in range(_MOST_TRIES if arms.space.n_configs is None else _TRIES):
         config = arms.space.sample(rng)
         if config not in arms:
             return Proposal(config, origin="baseline")
     unseen = list_new(arms)
+    if not unseen:
+        return Exhausted()
     return Proposal(unseen[int(rng.integers(len(unseen)))], origin="baseline")
 
 
 def list_new(arms: ActiveSet) -> list[Config]:
-    """Configurations of a finite space that are not arms: all of them, or some when it is large."""
-    n_configs = arms.space.n_configs or 0
-    unseen = (config for config in arms.space.configs() if config not in arms)
-    return list(unseen if n_configs <= _LISTABLE else itertools.islice(unseen, _TRIES))
+    """Configurations that are not arms: all of a finite space, or some when it is large.
+
+    A continuum cannot be listed: there it is none.
+    """
+    space, n_configs = arms.space, arms.space.n_configs
+    if n_configs is None and any(p.n_values is None for p in space.parameters.values()):
+        return []
+    unseen = (config for config in space.configs() if config not in arms)
+    is_small = n_configs is not None and n_configs <= _LISTABLE
+    return list(unseen if is_small else itertools.islice(unseen, _TRIES))

@@ -12,11 +12,12 @@ from imabo.arms import ActiveSet, Floats, Ints
 from imabo.bounds import kl_upper
 from imabo.density import Parzen
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
+from imabo.oracles.local import leaders, switch
 from imabo.oracles.split import Split, category_counts, split_by_score
+from imabo.oracles.unseen import try_unseen
 from imabo.settings import check_count, check_fraction
 from imabo.space import Config
 
-_PARENTS = 5  # leading arms to try before falling back on P0
 _LISTED = 256  # a coordinate with at most this many values is tried whole if sampling fails
 
 
@@ -30,7 +31,8 @@ class Mutate(Oracle):
     fitted to the parameter's values in good and in bad arms.
 
     On a conditional space a mutated parent may switch children on: they take the values they have
-    in the best arm of that branch, or a P0 draw when there is none.
+    in the best arm of that branch, else in the best arm that has them at all, else a P0 draw. After
+    ``update_space``, half of the proposals go to values that no arm has, while there are any.
 
     Args:
         gamma: Share of arms in the good group, in (0, 1).
@@ -66,7 +68,10 @@ class Mutate(Oracle):
         split = split_by_score(arms, scores, self.gamma)
         if len(split.good) + len(split.bad) < max(self.startup, 2):
             return draw_new(arms, rng)
-        for parent in _leaders(arms, rng):
+        unseen = try_unseen(arms, rng)
+        if unseen is not None:
+            return unseen
+        for parent in leaders(arms, rng):  # step (a)
             for coordinate in _coordinates(arms, parent, rng):
                 config = self._mutate(arms, split, parent, coordinate, rng)
                 if config is not None:
@@ -82,17 +87,11 @@ class Mutate(Oracle):
         bad = _fit_column(arms, split.bad, coordinate)
         units = good.sample(rng, self.candidates)[:, 0]
         config = _best_change(arms, parent, coordinate, units, good, bad, rng)
-        n_values = list(arms.space.parameters.values())[coordinate].n_values
-        if config is None and n_values is not None and n_values <= _LISTED:
-            everything = (np.arange(n_values) + 0.5) / n_values
+        parameter = list(arms.space.parameters.values())[coordinate]
+        if config is None and parameter.n_values is not None and parameter.n_values <= _LISTED:
+            everything = np.array([parameter.to_unit(value) for value in parameter.values()])
             config = _best_change(arms, parent, coordinate, everything, good, bad, rng)
         return config
-
-
-def _leaders(arms: ActiveSet, rng: np.random.Generator) -> Iterator[int]:
-    """Rows by falling empirical mean (step a), ties in random order; retired arms left out."""
-    rows = rng.permutation(np.flatnonzero((arms.n_rewards > 0) & ~arms.retired))
-    yield from (int(r) for r in rows[np.argsort(-arms.means[rows], kind="stable")][:_PARENTS])
 
 
 def _coordinates(arms: ActiveSet, parent: int, rng: np.random.Generator) -> Iterator[int]:
@@ -142,23 +141,8 @@ def _best_change(
     seen = np.ones_like(lo, dtype=np.bool_)
     ratio = good.log_density(lo, hi, seen) - bad.log_density(lo, hi, seen)
     for k in np.argsort(-ratio, kind="stable"):
-        point = _switch(arms, parent, coordinate, float(units[k]), rng)
+        point = switch(arms, parent, coordinate, float(units[k]), rng)
         config = space.decode(point)
         if config not in arms and not space.is_forbidden(config):
             return config
     return None
-
-
-def _switch(
-    arms: ActiveSet, parent: int, coordinate: int, unit: float, rng: np.random.Generator
-) -> Floats:
-    """The parent's point with one coordinate changed and values ready for children it may wake."""
-    point: Floats = arms.units[parent].copy()
-    point[coordinate] = unit
-    for j in np.flatnonzero(~arms.mask[parent]):
-        rows = np.flatnonzero(arms.mask[:, j] & (arms.n_rewards > 0))
-        branch = rows[np.isclose(arms.units[rows, coordinate], unit)]
-        donors = branch if len(branch) else rows
-        best = donors[np.argmax(arms.means[donors])] if len(donors) else None
-        point[j] = rng.random() if best is None else arms.units[best, j]
-    return point

@@ -18,11 +18,15 @@ class Split(NamedTuple):
 
 
 def split_by_score(arms: ActiveSet, scores: Floats, gamma: float) -> Split:
-    """The top gamma share of the rewarded arms by the policy's index, and the others."""
+    """The top gamma share of the rewarded arms by the policy's index, and the others.
+
+    Arms of equal index (all of them, where a policy has just started a phase) go by their mean,
+    then in the order in which they were admitted.
+    """
     rewarded = np.flatnonzero(arms.n_rewards > 0)
-    # Stable, so that arms of equal score keep the order in which they were admitted.
-    ranked = rewarded[np.argsort(-scores[rewarded], kind="stable")]
-    n_good = max(1, math.ceil(gamma * len(ranked)))
+    ranked = rewarded[np.lexsort((-arms.means[rewarded], -scores[rewarded]))]
+    # A share that is whole on paper must not become one more arm by rounding (0.07 of 100).
+    n_good = max(1, math.ceil(gamma * len(ranked) - 1e-9))
     return Split(ranked[:n_good], ranked[n_good:])
 
 

@@ -10,6 +10,7 @@ from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.density import Parzen
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, list_new
 from imabo.oracles.split import category_counts, split_by_score
+from imabo.oracles.unseen import try_unseen
 from imabo.settings import check_count, check_fraction
 from imabo.space import Config
 
@@ -22,7 +23,8 @@ class TPE(Oracle):
 
     Splits the arms at the gamma quantile of the policy's index, fits one density to each group and
     proposes, of a pool drawn from the good one, the candidate with the highest ratio l(x) / g(x).
-    Use it where good values of several parameters go together.
+    Use it where good values of several parameters go together. After ``update_space``, half of the
+    proposals are the best arm moved to a value that no arm has, while there are any.
 
     Args:
         gamma: Share of arms in the good group, in (0, 1).
@@ -59,6 +61,9 @@ class TPE(Oracle):
         split = split_by_score(arms, scores, self.gamma)
         if len(split.good) + len(split.bad) < max(self.startup, 2):
             return draw_new(arms, rng)
+        unseen = try_unseen(arms, rng)
+        if unseen is not None:
+            return unseen
         good = self._fit(arms, split.good)
         bad = self._fit(arms, split.bad)
         pool = _new_configs(arms, np.hstack([part.sample(rng, self.candidates) for part in good]))

@@ -58,12 +58,11 @@ class Policy(ABC):
 
     def decide(self, arms: ActiveSet, draws: Draws) -> Decision:
         """The decision of this round."""
-        if not arms.exhausted:
-            source = self.growth(arms)
-            if source is None and arms.n_servable == 0:
-                source = "oracle"  # everything is paused or retired: a new arm is all there is
-            if source is not None:
-                return Expand(source, self.starts_phase(arms))
+        source = None if arms.exhausted else self.growth(arms)
+        if source is None and arms.n_servable == 0:
+            source = "oracle"  # nothing may be served: a new arm, or the study's refusal, is left
+        if source is not None:
+            return Expand(source, self.starts_phase(arms))
         return self.serve(arms, draws)
 
     def serve(self, arms: ActiveSet, draws: Draws) -> Serve:

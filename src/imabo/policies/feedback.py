@@ -37,6 +37,13 @@ def effective_counts(arms: ActiveSet) -> tuple[float, Floats]:
     return totals.n_rewards + p * totals.n_pending, np.maximum(effective, _UNSERVED)
 
 
+def printed_counts(arms: ActiveSet) -> tuple[float, Floats]:
+    """(N~, n~) to the letter of eq. (delayed-feedback): n~ has one more, and no lower limit."""
+    p = feedback_rate(arms)
+    totals = arms.totals
+    return totals.n_rewards + p * totals.n_pending, arms.n_rewards + p * arms.n_pending + 1.0
+
+
 def effective_start(arms: ActiveSet) -> float:
     """N~ at the round where the growth schedule started (t_0), by today's p."""
     restart = arms.restart

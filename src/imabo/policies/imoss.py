@@ -10,7 +10,12 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats
 from imabo.bounds import kl_upper
 from imabo.policies.base import Policy
-from imabo.policies.feedback import effective_counts, effective_start, rewarded_counts
+from imabo.policies.feedback import (
+    effective_counts,
+    effective_start,
+    printed_counts,
+    rewarded_counts,
+)
 from imabo.settings import check_count, check_fraction, check_one_of, check_positive
 
 
@@ -29,7 +34,8 @@ class IMOSS(Policy):
             n kl(mean, q) <= log+(t / (K n)).
         delay: How pending pulls count. ``"aware"``: each as a fraction p of a reward, in the index
             and in the growth; equal to the plain rule when feedback is instant. ``"printed"``: the
-            same with eq. (delayed-feedback) to the letter (n + 1, and N^beta for K, in the index).
+            same with eq. (delayed-feedback) to the letter (n + 1, and N^beta for K, in the index);
+            there an arm whose rewards never come keeps its bonus and draws the traffic.
             ``"blind"``: not at all, and the growth counts rounds instead of rewards.
 
     Example:
@@ -75,12 +81,13 @@ class IMOSS(Policy):
         k = float(max(arms.n_servable, 1))
         if self.delay == "blind":
             t, n = arms.totals.n_pulls + 1.0, rewarded_counts(arms)
+        elif self.delay == "printed":
+            t, n = printed_counts(arms)
+            t = max(t, 1.0)  # below 1 the bonus is 0 as well, and log 0 does not come up
+            k = t**self.beta  # eq. (delayed-feedback)
         else:
             t, n = effective_counts(arms)
-            if self.delay == "printed":
-                k, n = max(t, 1.0) ** self.beta, n + 1.0
-            else:
-                t += 1.0  # the round being decided
+            t += 1.0  # the round being decided
         # log+(t / (K n)) / n, the budget of both forms
         budgets = np.maximum(np.log(t / (k * n)), 0.0) / n
         if self.index == "kl":

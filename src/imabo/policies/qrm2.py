@@ -56,7 +56,10 @@ class QRM2(Policy):
             return np.full(len(arms), np.inf)
         n_rewards = arms.n_rewards - arms.marked_rewards
         sums = arms.reward_sums - arms.marked_sums
-        n = np.maximum(n_rewards + feedback_rate(arms) * arms.n_pending, 1e-9)
+        p = feedback_rate(arms)
+        n = np.maximum(n_rewards + p * arms.n_pending, 1e-9)
+        # Otherwise an arm whose feedback never comes would keep a first pull's bonus for ever.
+        n = np.where(arms.n_rewards == 0, np.maximum(n, 0.5 * p * arms.n_pulls), n)
         raw = sums / np.maximum(n_rewards, 1.0)
         means = np.where(n_rewards > 0, arms.to_unit(raw), arms.overall_mean)
         k = max(arms.n_servable, 1)

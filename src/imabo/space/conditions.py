@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from imabo.errors import InvalidConfig, InvalidSpace
 from imabo.space.base import Parameter, listed_values
 from imabo.space.scalars import Scalar, show, value_key
@@ -69,7 +71,7 @@ def resolve_conditions(parameters: Mapping[str, Parameter]) -> dict[str, Paramet
 
 def resolve_forbid(parameters: Mapping[str, Parameter], forbid: object) -> tuple[Clause, ...]:
     """Check the forbidden combinations and write their values as the parameters do."""
-    if isinstance(forbid, Mapping | str) or not isinstance(forbid, Iterable):
+    if not isinstance(forbid, Iterable) or isinstance(forbid, Mapping | str | bytes | np.ndarray):
         raise InvalidSpace(
             f"forbid is {show(forbid)}",
             "it has to be a list of mappings from names to values",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
@@ -13,7 +14,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 Config: TypeAlias = dict[str, Scalar]
 
 # Beyond this an integer has no float neighbour, and JSON readers give up long before.
-LARGEST_INT = 2**1000
+LARGEST_INT = int(sys.float_info.max)
 
 
 def plain(value: object) -> Scalar:
@@ -44,7 +45,7 @@ def plain(value: object) -> Scalar:
     if isinstance(value, int | np.integer) and not is_duration(value):
         whole = int(value)
         if abs(whole) > LARGEST_INT:
-            raise ValueError("integers beyond 2**1000 are not supported")
+            raise ValueError("integers beyond the largest float are not supported")
         return whole
     if isinstance(value, float | np.floating):
         number = float(value)

@@ -5,7 +5,8 @@ follow from it; what the facts mean is the business of policies. In prose, which
 ``imabo.testing.StoreContract`` checks on any store:
 
 * Every verb is one transaction: it happens whole or not at all, and when it returns, a durable
-  store has it on disk.
+  store has it on disk. A write that contradicts the facts (an id, an identity or a number that is
+  taken, an arm that is not there) is a ``StoreError``.
 * A study has a ``seq`` that grows by one with every transaction that changes it. It orders the log
   and tells a process how old its view is.
 * ``serve`` and ``change`` rest on decisions made from a view. They name the ``seq`` of that view
@@ -13,7 +14,9 @@ follow from it; what the facts mean is the business of policies. In prose, which
   two processes on one database decide as if they took turns.
 * ``reward`` and ``expire`` commute with everything and need no such check. A reward counts once:
   the same value again changes nothing, another value is refused.
-* Times are seconds since the epoch by the study's clock.
+* Times are seconds since the epoch by the study's clock. Pulls come in order of time; a reward may
+  carry an earlier time than the last pull, because its teller may not know of that one yet.
+* Numbers come back exactly as they went in, and what was loaded never changes afterwards.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from imabo.arms import PullState, Restart, Tally, Totals
@@ -24,7 +24,7 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.refusals import reward_conflict, store_closed, study_exists, unknown_study
+from imabo.stores.refusals import misfit, reward_conflict, store_closed, study_exists, unknown_study
 
 _PENDING, _REWARDED, _EXPIRED = 0, 1, 2
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
@@ -90,6 +90,7 @@ class _Study:
         self.marked_at = 0
         self.last_at = record.created_at
         self.arms: dict[int, _Arm] = {}
+        self.identities: set[str] = set()
         self.events: list[LogEntry] = []
         self.n_rewards = self.n_pending = 0
         self.reward_sum = 0.0
@@ -108,9 +109,28 @@ class _Study:
         if seq != self.seq:
             raise StaleView
 
+    def check_arms(self, arms: Sequence[NewArm], named: Iterable[int]) -> None:
+        """Refuse new arms that are there already, and named ones that are not."""
+        ids, identities = {new.id for new in arms}, {new.identity for new in arms}
+        if len(ids) < len(arms) or not ids.isdisjoint(self.arms):
+            raise misfit(f"one of the arms {sorted(ids)} is in the study already")
+        if len(identities) < len(arms) or not identities.isdisjoint(self.identities):
+            raise misfit(f"one of the identities {sorted(identities)} is an arm already")
+        for arm in named:
+            if arm not in self.arms and arm not in ids:
+                raise misfit(f"arm {arm} is not in the study")
+
+    def check_pulls(self, pulls: Sequence[NewPull]) -> None:
+        """Refuse pulls that do not count on from the last one."""
+        for number, pull in enumerate(pulls, start=len(self.arm) + 1):
+            if pull.number != number:
+                raise misfit(f"a pull has the number {pull.number}, the next is {number}")
+
     def add_arms(self, arms: Sequence[NewArm]) -> None:
+        """Add arms that passed ``check_arms``."""
         for new in arms:
             self.arms[new.id] = _Arm(new, self.seq)
+            self.identities.add(new.identity)
 
     def pull(self, position: int) -> PullRecord:
         rewarded = self.state[position] == _REWARDED
@@ -169,9 +189,10 @@ class MemoryStore(Store):
 
     def names(self) -> list[str]:
         """See ``Store.names``."""
-        if self._closed:
-            raise store_closed()
-        return sorted(self._studies)
+        with self._lock:
+            if self._closed:
+                raise store_closed()
+            return sorted(self._studies)
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         """See ``Store.load``."""
@@ -209,6 +230,8 @@ class MemoryStore(Store):
         with self._lock:
             study = self._study(name)
             study.check(seq)
+            study.check_arms(arms, [pull.arm for pull in pulls])
+            study.check_pulls(pulls)
             study.seq += 1
             study.last_at = at
             if mark_at is not None:
@@ -293,6 +316,7 @@ class MemoryStore(Store):
         with self._lock:
             study = self._study(name)
             study.check(seq)
+            study.check_arms(change.arms, change.states)
             study.seq += 1
             study.last_at = at
             study.add_arms(change.arms)
@@ -347,5 +371,6 @@ class MemoryStore(Store):
 
     def close(self) -> None:
         """See ``Store.close``."""
-        self._closed = True
-        self._studies.clear()
+        with self._lock:
+            self._closed = True
+            self._studies.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from imabo.errors import RewardConflict, StoreClosed, StudyExists, UnknownStudy
+from imabo.errors import RewardConflict, StoreClosed, StoreError, StudyExists, UnknownStudy
 
 
 def study_exists(name: str) -> StudyExists:
@@ -32,6 +32,15 @@ def reward_conflict(number: int, recorded: float, offered: float) -> RewardConfl
         f"pull number {number} has the reward {recorded!r} and was told {offered!r}",
         "a pull has one reward, and the first one counts",
         "drop the second report; if each report is a request of its own, ask() once for each",
+    )
+
+
+def misfit(what: str) -> StoreError:
+    """A write that contradicts what the store has; no study makes one from a true view."""
+    return StoreError(
+        f"the write was refused whole: {what}",
+        "ids, identities and numbers are given out once, and a pull names an arm that exists",
+        "open the study again; if that does not help, report a bug in imabo",
     )
 
 

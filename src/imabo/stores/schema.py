@@ -7,10 +7,12 @@ from typing import Final
 
 from imabo.errors import SchemaTooNew, StoreError
 
+Steps = tuple[tuple[str, ...], ...]
+
 APPLICATION_ID: Final = 0x696D6162  # "imab": marks the file as ours
 
 # Step i takes a file from version i to version i + 1. A step that has shipped never changes.
-STEPS: Final[tuple[tuple[str, ...], ...]] = (
+STEPS: Final[Steps] = (
     (
         """
         CREATE TABLE studies (
@@ -99,42 +101,49 @@ STEPS: Final[tuple[tuple[str, ...], ...]] = (
 )
 
 
-def upgrade(db: sqlite3.Connection, path: str, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
+def upgrade(db: sqlite3.Connection, path: str, steps: Steps = STEPS) -> None:
     """Bring a file to the current version; several processes may do this at once.
 
     ``db`` is in autocommit mode. Nothing is written when the file is current, so that opening it
     does not wait for a writer.
     """
-    if _version(db, path, len(steps)) == len(steps):
+    if version_of(db, path, steps) == len(steps):
         return
     db.execute("BEGIN IMMEDIATE")
     try:
         # Read again under the lock: another process may have been faster.
-        for step in steps[_version(db, path, len(steps)) :]:
+        for step in steps[version_of(db, path, steps) :]:
             for statement in step:
                 db.execute(statement)
         db.execute(f"PRAGMA user_version = {len(steps)}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         raise
 
 
-def _version(db: sqlite3.Connection, path: str, current: int) -> int:
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    owner = int(db.execute("PRAGMA application_id").fetchone()[0])
-    tables = int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-    if owner != APPLICATION_ID and (tables or version):
+def version_of(db: sqlite3.Connection, path: str, steps: Steps = STEPS) -> int:
+    """The schema version of a file, 0 for an empty one; writes nothing.
+
+    Refuses a file of another application, and one that a newer version of imabo wrote.
+    """
+    # One statement sees one moment: another process may be making the schema right now.
+    version, owner, tables = db.execute(
+        "SELECT (SELECT user_version FROM pragma_user_version), "
+        "(SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_master)"
+    ).fetchone()
+    if owner != APPLICATION_ID and (owner or tables or version):
         raise StoreError(
             f"{path} is a SQLite database of another application",
             f"its application id is {owner} and it holds {tables} tables, indexes or views",
             "choose another file for the store",
         )
-    if version > current:
+    if version > len(steps):
         raise SchemaTooNew(
             f"{path} has schema version {version}",
-            f"this version of imabo reads up to version {current}",
+            f"this version of imabo reads up to version {len(steps)}",
             "upgrade imabo, or choose another file",
         )
-    return version
+    return int(version)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import threading
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from imabo.arms import Restart, Tally, Totals
-from imabo.errors import StoreError
 from imabo.stores.base import (
     ArmRecord,
     Change,
@@ -28,22 +24,32 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.refusals import reward_conflict, store_closed, study_exists, unknown_study
-from imabo.stores.schema import upgrade
+from imabo.stores.connections import Connections, Row
+from imabo.stores.refusals import misfit, reward_conflict, study_exists, unknown_study
 
-_BUSY_S: Final = 60.0  # how long to wait for another process that is writing
 _ARM_COLUMNS: Final = (
     "id, config, origin, state, retired_from, parent, mutated, admitted_at, n_pulls, n_rewards, "
     "n_pending, reward_sum, reward_squares, marked_rewards, marked_sum"
 )
 _PULL_COLUMNS: Final = "number, arm, reason, state, served_at, reward, rewarded_at"
+# An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
+_LOG: Final = """
+    SELECT * FROM (
+        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, NULL
+        FROM pulls WHERE study = ?1
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL
+        FROM pulls WHERE study = ?1 AND state = 'rewarded'
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data FROM events WHERE study = ?1
+    ) WHERE (seq, number) > (?2, ?3) ORDER BY seq, number
+"""
 
 
 class SQLiteStore(Store):
     """Studies in one file: write-ahead log, one writer at a time, flushed before a verb returns.
 
-    Any number of threads and processes may read it while one writes. Use the URL form
-    ``sqlite:///imabo.db`` (relative) or ``sqlite:////var/lib/imabo.db`` (absolute) with ``Study``.
+    Any number of threads and processes may read it while one writes, and a process that forks may
+    use it on both sides. Use the URL form ``sqlite:///imabo.db`` (relative) or
+    ``sqlite:////var/lib/imabo.db`` (absolute) with ``Study``.
 
     Args:
         path: The file; it is made when it does not exist, its folder is not.
@@ -59,85 +65,8 @@ class SQLiteStore(Store):
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
-        self._closed = False
-        self._open()
-
-    # --- connections ----------------------------------------------------------------------------
-
-    def _open(self) -> None:
-        self._pid = os.getpid()
-        self._write_lock = threading.RLock()
-        self._read_lock = threading.RLock()
         self._ids: dict[str, int] = {}
-        self._writer = self._connect()
-        try:
-            with self._translated():
-                upgrade(self._writer, self.path)
-        except BaseException:
-            self._writer.close()
-            raise
-        # Readers have a connection of their own: they need not wait for a commit's flush.
-        self._reader = self._connect()
-
-    def _connect(self) -> sqlite3.Connection:
-        with self._translated():
-            db = sqlite3.connect(
-                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-            )
-            try:
-                _use_wal(db)
-                db.execute("PRAGMA synchronous = FULL")
-                db.execute("PRAGMA foreign_keys = ON")
-            except BaseException:
-                db.close()
-                raise
-            return db
-
-    def _ready(self) -> None:
-        if self._closed:
-            raise store_closed()
-        if os.getpid() != self._pid:
-            # After a fork: SQLite connections must not cross it, so leave the parent's alone.
-            self._open()
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"SQLite could not use {self.path}",
-                f"it said {str(error)!r}",
-                "check that the folder exists, that it may be written, that the disk is not full "
-                "and that no other program holds the file locked",
-            ) from error
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        self._ready()
-        with self._write_lock, self._translated():
-            db = self._writer
-            # IMMEDIATE takes the write lock at the start, where waiting is safe; a transaction
-            # that reads first and writes later can be refused at once.
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        self._ready()
-        with self._read_lock, self._translated():
-            db = self._reader
-            db.execute("BEGIN")
-            try:
-                yield db
-            finally:
-                db.execute("COMMIT")
+        self._connections = Connections(self.path)
 
     def _id(self, db: sqlite3.Connection, name: str) -> int:
         found = self._ids.get(name)
@@ -148,12 +77,10 @@ class SQLiteStore(Store):
             found = self._ids[name] = int(row[0])
         return found
 
-    # --- verbs ----------------------------------------------------------------------------------
-
     def create(self, study: StudyRecord) -> None:
         """See ``Store.create``."""
         low, high = study.reward_range or (None, None)
-        with self._writing() as db:
+        with self._connections.writing() as db:
             if db.execute("SELECT 1 FROM studies WHERE name = ?", (study.name,)).fetchone():
                 raise study_exists(study.name)
             row = db.execute(
@@ -176,12 +103,12 @@ class SQLiteStore(Store):
 
     def names(self) -> list[str]:
         """See ``Store.names``."""
-        with self._reading() as db:
+        with self._connections.reading() as db:
             return _names(db)
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         """See ``Store.load``."""
-        with self._reading() as db:
+        with self._connections.reading() as db:
             study = self._id(db, name)
             token, seed, policy, oracle, low, high, window_s, created_at, seq, *counts = db.execute(
                 "SELECT token, seed, policy, oracle, reward_low, reward_high, window_s, "
@@ -200,11 +127,7 @@ class SQLiteStore(Store):
                 f"SELECT {_ARM_COLUMNS} FROM arms WHERE study = ? AND seq > ? ORDER BY id",
                 (study, since),
             ).fetchall()
-            oldest = db.execute(
-                "SELECT served_at FROM pulls WHERE study = ? AND state = 'pending' "
-                "ORDER BY served_at LIMIT 1",
-                (study,),
-            ).fetchone()
+            oldest = _oldest_pending_at(db, study)
         return Snapshot(
             study=StudyRecord(
                 name=name,
@@ -225,12 +148,12 @@ class SQLiteStore(Store):
             marked_at=marked_at,
             arms=[_arm(row) for row in arms],
             last_at=last_at,
-            oldest_pending_at=oldest[0] if oldest else None,
+            oldest_pending_at=oldest,
         )
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""
-        with self._reading() as db:
+        with self._connections.reading() as db:
             return [json.loads(space) for space in _spaces(db, self._id(db, name))]
 
     def serve(
@@ -244,7 +167,7 @@ class SQLiteStore(Store):
         mark_at: int | None = None,
     ) -> int:
         """See ``Store.serve``."""
-        with self._writing() as db:
+        with self._connections.writing() as db:
             study = self._id(db, name)
             _advance(db, study, seq, at)
             new = seq + 1
@@ -261,11 +184,13 @@ class SQLiteStore(Store):
                 "VALUES (?, ?, ?, ?, 'pending', ?, ?)",
                 [(study, pull.number, pull.arm, pull.reason, at, new) for pull in pulls],
             )
-            db.executemany(
+            counts = Counter(pull.arm for pull in pulls)
+            served = db.executemany(
                 "UPDATE arms SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1, seq = ?2 "
                 "WHERE study = ?3 AND id = ?4",
-                [(n, new, study, arm) for arm, n in Counter(pull.arm for pull in pulls).items()],
+                [(n, new, study, arm) for arm, n in counts.items()],
             )
+            _check_arms(served, counts)
             db.execute(
                 "UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1 "
                 "WHERE id = ?2",
@@ -275,7 +200,7 @@ class SQLiteStore(Store):
 
     def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
         """See ``Store.reward``."""
-        with self._writing() as db:
+        with self._connections.writing() as db:
             study = self._id(db, name)
             arm, state, recorded, seq = db.execute(
                 "SELECT arm, state, reward, seq FROM studies LEFT JOIN pulls "
@@ -311,7 +236,7 @@ class SQLiteStore(Store):
 
     def expire(self, name: str, *, before: float, at: float) -> Expired:
         """See ``Store.expire``."""
-        with self._writing() as db:
+        with self._connections.writing() as db:
             study = self._id(db, name)
             due = "WHERE study = ? AND state = 'pending' AND served_at < ?"
             rows = db.execute(
@@ -332,27 +257,23 @@ class SQLiteStore(Store):
                     (seq, sum(counts.values()), at, study),
                 )
                 _insert_event(db, study, seq, "expire", at, {"before": before})
-            oldest = db.execute(
-                "SELECT served_at FROM pulls WHERE study = ? AND state = 'pending' "
-                "ORDER BY served_at LIMIT 1",
-                (study,),
-            ).fetchone()
-            return Expired(counts, oldest[0] if oldest else None, seq)
+            return Expired(counts, _oldest_pending_at(db, study), seq)
 
     def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
         """See ``Store.change``."""
-        with self._writing() as db:
+        with self._connections.writing() as db:
             study = self._id(db, name)
             _advance(db, study, seq, at)
             new = seq + 1
             _insert_arms(db, study, new, change.arms)
-            db.executemany(
+            changed = db.executemany(
                 "UPDATE arms SET state = ?, retired_from = ?, seq = ? WHERE study = ? AND id = ?",
                 [
                     (state, retired_from, new, study, arm)
                     for arm, (state, retired_from) in change.states.items()
                 ],
             )
+            _check_arms(changed, change.states)
             if change.space is not None and change.restart is not None:
                 _insert_space(db, study, change.space, change.restart)
             _insert_event(db, study, new, change.kind, at, change.data)
@@ -360,7 +281,7 @@ class SQLiteStore(Store):
 
     def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
         """See ``Store.pulls``."""
-        with self._reading() as db:
+        with self._connections.reading() as db:
             rows = db.execute(
                 f"SELECT {_PULL_COLUMNS} FROM pulls WHERE study = ? AND number > ? "
                 "ORDER BY number LIMIT ?",
@@ -370,7 +291,7 @@ class SQLiteStore(Store):
 
     def pull(self, name: str, number: int) -> PullRecord | None:
         """See ``Store.pull``."""
-        with self._reading() as db:
+        with self._connections.reading() as db:
             row = db.execute(
                 f"SELECT {_PULL_COLUMNS} FROM pulls WHERE study = ? AND number = ?",
                 (self._id(db, name), number),
@@ -379,49 +300,20 @@ class SQLiteStore(Store):
 
     def log(self, name: str) -> Iterator[LogEntry]:
         """See ``Store.log``."""
-        self._ready()
-        # A connection of its own: the caller may take its time without holding up other readers.
-        db = self._connect()
-        try:
-            with self._translated():
-                study = self._id(db, name)
-                rows = db.execute(
-                    "SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, NULL "
-                    "FROM pulls WHERE study = ?1 "
-                    "UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, "
-                    "reward, NULL FROM pulls WHERE study = ?1 AND state = 'rewarded' "
-                    "UNION ALL SELECT seq, kind, at, NULL, NULL, NULL, NULL, data FROM events "
-                    "WHERE study = ?1 ORDER BY seq, 4",
-                    (study,),
-                )
-                for seq, kind, at, pull, arm, reason, reward, data in rows:
-                    facts = None if data is None else json.loads(data)
-                    yield LogEntry(seq, kind, at, pull, arm, reason, reward, facts)
-        finally:
-            db.close()
+        with self._connections.reading() as db:
+            study = self._id(db, name)
+
+        def query(db: sqlite3.Connection, last: Row | None) -> sqlite3.Cursor:
+            after = (0, 0) if last is None else (last[0], last[3])
+            return db.execute(_LOG, (study, *after))
+
+        for seq, kind, at, pull, arm, reason, reward, data in self._connections.stream(query):
+            facts = None if data is None else json.loads(data)
+            yield LogEntry(seq, kind, at, pull or None, arm, reason, reward, facts)
 
     def close(self) -> None:
         """See ``Store.close``."""
-        if self._closed:
-            return
-        self._closed = True
-        if os.getpid() == self._pid:
-            with self._write_lock, self._read_lock:
-                self._reader.close()
-                self._writer.close()
-
-
-def _use_wal(db: sqlite3.Connection) -> None:
-    """Switch the file to write-ahead logging; the switch itself does not honour the timeout."""
-    deadline = time.monotonic() + _BUSY_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+        self._connections.close()
 
 
 def _dump(value: object) -> str:
@@ -435,6 +327,15 @@ def _names(db: sqlite3.Connection) -> list[str]:
 def _spaces(db: sqlite3.Connection, study: int) -> list[str]:
     rows = db.execute("SELECT space FROM spaces WHERE study = ? ORDER BY version", (study,))
     return [row[0] for row in rows]
+
+
+def _oldest_pending_at(db: sqlite3.Connection, study: int) -> float | None:
+    row = db.execute(
+        "SELECT served_at FROM pulls WHERE study = ? AND state = 'pending' "
+        "ORDER BY served_at LIMIT 1",
+        (study,),
+    ).fetchone()
+    return None if row is None else float(row[0])
 
 
 def _arm(row: Sequence[Any]) -> ArmRecord:
@@ -458,6 +359,12 @@ def _advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> None:
     )
     if moved.rowcount != 1:
         raise StaleView
+
+
+def _check_arms(update: sqlite3.Cursor, arms: Collection[int]) -> None:
+    # One row an arm must have changed; executemany adds them up, and says -1 for none at all.
+    if max(update.rowcount, 0) != len(arms):
+        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
 
 
 def _insert_arms(db: sqlite3.Connection, study: int, seq: int, arms: Sequence[NewArm]) -> None:

@@ -1,0 +1,243 @@
+"""Connections to a SQLite file: durable, patient with other processes, safe across a fork."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from imabo.errors import StoreError
+from imabo.stores.refusals import misfit, store_closed
+from imabo.stores.schema import upgrade, version_of
+
+_BUSY_S: Final = 60.0  # how long to wait for another process that is writing
+_CHUNK: Final = 1000  # rows of a long read that are fetched at a time
+
+Row = tuple[Any, ...]
+
+
+class Connections:
+    """One process's connections to a file: one that writes, one that reads, one a long read.
+
+    They are opened when they are first needed, and closed before the process forks: SQLite's locks
+    do not reach the child, so a child of open connections could lose what it commits.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._pid = os.getpid()
+        self._closed = False
+        self._write_lock = threading.RLock()
+        self._read_lock = threading.RLock()
+        self._stream_lock = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        # Readers have a connection of their own: they need not wait for a commit's flush.
+        self._reader: sqlite3.Connection | None = None
+        self._streams: dict[object, sqlite3.Connection] = {}
+        with self.translated():
+            self._writer = _connect_writer(path)
+        _everywhere.add(self)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the file's write lock."""
+        with self._write_lock, self.translated():
+            self._check()
+            if self._writer is None:
+                self._writer = _connect_writer(self.path)
+            db = self._writer
+            # IMMEDIATE takes the write lock at the start, where waiting is safe; a transaction
+            # that reads first and writes later can be refused at once.
+            _execute_patiently(db, "BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                _roll_back(db)
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees the file at one moment, whatever others write meanwhile."""
+        with self._read_lock, self.translated():
+            self._check()
+            if self._reader is None:
+                self._reader = connect(self.path)
+            db = self._reader
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                _roll_back(db)
+
+    def stream(
+        self, query: Callable[[sqlite3.Connection, Row | None], sqlite3.Cursor]
+    ) -> Iterator[Row]:
+        """The rows of a long query, on a connection of its own that holds nobody up.
+
+        ``query`` is run with None, and run again with the last row that was read when a fork
+        closed the connection in between.
+        """
+        key = object()
+        last: Row | None = None
+        cursor: sqlite3.Cursor | None = None
+        try:
+            while True:
+                with self._stream_lock, self.translated():
+                    self._check()
+                    if cursor is None or key not in self._streams:
+                        self._streams[key] = connect(self.path)
+                        cursor = query(self._streams[key], last)
+                    rows = cursor.fetchmany(_CHUNK)
+                if not rows:
+                    return
+                last = rows[-1]
+                yield from rows
+        finally:
+            with self._stream_lock:
+                if key in self._streams:
+                    self._streams.pop(key).close()
+
+    def close(self) -> None:
+        """Close everything for good."""
+        with self._write_lock, self._read_lock, self._stream_lock:
+            self._closed = True
+            if self._pid == os.getpid():
+                self._let_go()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours."""
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise misfit(f"SQLite said {str(error)!r}") from error
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"SQLite could not use {self.path}",
+                f"it said {str(error)!r}",
+                "check that this is a file in a folder that exists, that both may be written, "
+                "that the disk is not full and that no other program holds the file locked",
+            ) from error
+
+    # --- across a fork --------------------------------------------------------------------------
+
+    def suspend(self) -> None:
+        """Wait for running transactions and close the connections, until ``resume``."""
+        self._write_lock.acquire()
+        self._read_lock.acquire()
+        self._stream_lock.acquire()
+        if self._pid == os.getpid():
+            self._let_go()
+
+    def resume(self) -> None:
+        """Go on after a fork, in the parent and in the child."""
+        self._pid = os.getpid()
+        self._stream_lock.release()
+        self._read_lock.release()
+        self._write_lock.release()
+
+    def _let_go(self) -> None:
+        for db in (self._reader, *self._streams.values(), self._writer):
+            if db is not None:
+                db.close()
+        self._reader = self._writer = None
+        self._streams.clear()
+
+    def _check(self) -> None:
+        if self._closed:
+            raise store_closed()
+        if self._pid != os.getpid():
+            raise StoreError(
+                f"{self.path} was opened by process {self._pid} and is used by {os.getpid()}",
+                "the process forked without Python's knowledge, and SQLite must not cross a fork",
+                "open the study in each process",
+            )
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """Open a file in write-ahead mode, flushed at every commit; refuses a file that is not ours."""
+    db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        version_of(db, path)  # before anything is written
+        _use_wal(db, path)
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _connect_writer(path: str) -> sqlite3.Connection:
+    db = connect(path)
+    try:
+        upgrade(db, path)
+        # SQLite's own waiting sleeps for up to 0.1 s at a time, and starves beside a busy writer.
+        db.execute("PRAGMA busy_timeout = 0")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _use_wal(db: sqlite3.Connection, path: str) -> None:
+    # The switch does not honour SQLite's timeout.
+    (mode,) = _execute_patiently(db, "PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreError(
+            f"{path} cannot have a write-ahead log",
+            f"SQLite keeps its journal mode {mode!r}, as on network file systems",
+            "put the file on a local disk",
+        )
+
+
+def _execute_patiently(db: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
+    """Execute, again and again while another process holds a lock, at most ``_BUSY_S``."""
+    began = time.monotonic()
+    while True:
+        try:
+            return db.execute(statement)
+        except sqlite3.OperationalError as error:
+            waited = time.monotonic() - began
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited > _BUSY_S:
+                raise
+        # Often enough to find the gaps of a process that writes without pause; at random, lest
+        # two processes keep in step.
+        time.sleep(random.uniform(0.0001, 0.001))
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    # SQLite ends a transaction by itself on some errors, a full disk for one.
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+
+
+_everywhere: weakref.WeakSet[Connections] = weakref.WeakSet()
+_suspended: list[Connections] = []
+_fork_lock = threading.RLock()  # two threads may fork at once
+
+
+def _suspend_all() -> None:
+    _fork_lock.acquire()
+    for connections in list(_everywhere):
+        connections.suspend()
+        _suspended.append(connections)
+
+
+def _resume_all() -> None:
+    while _suspended:
+        _suspended.pop().resume()
+    _fork_lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_suspend_all, after_in_parent=_resume_all, after_in_child=_resume_all
+    )

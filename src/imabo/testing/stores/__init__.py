@@ -1,0 +1,43 @@
+"""The contract of a store as tests, for your own store as well as for ours.
+
+Subclass ``StoreContract`` in a test module and give it a fixture ``store`` that makes a fresh and
+empty store; for a store that outlives its process, give it a method ``reopen`` as well::
+
+    import pytest
+    from imabo.testing import StoreContract
+
+    class TestMyStore(StoreContract):
+        @pytest.fixture
+        def store(self, tmp_path):
+            store = MyStore(tmp_path / "studies")
+            yield store
+            store.close()
+
+        def reopen(self, store):
+            store.close()
+            return MyStore(store.path)
+
+pytest then checks every sentence of the contract in ``imabo.stores.base``. In ``conftest.py``,
+``pytest.register_assert_rewrite("imabo.testing")`` makes failures show their values.
+"""
+
+from __future__ import annotations
+
+from imabo.testing.stores.decisions import DecisionCases
+from imabo.testing.stores.feedback import FeedbackCases
+from imabo.testing.stores.lifecycle import LifecycleCases
+
+__all__ = ["StoreContract"]
+
+
+class StoreContract(LifecycleCases, DecisionCases, FeedbackCases):
+    """What every store must do; subclass it with a fixture ``store``.
+
+    Example:
+        >>> import pytest
+        >>> from imabo.stores import MemoryStore
+        >>> class TestMemoryStore(StoreContract):
+        ...     @pytest.fixture
+        ...     def store(self):
+        ...         return MemoryStore()
+    """

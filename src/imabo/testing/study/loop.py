@@ -1,0 +1,310 @@
+"""The contract of the loop: ask, tell, serve, close."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from imabo.arms import Pull
+from imabo.errors import (
+    InvalidReward,
+    InvalidSetting,
+    RewardConflict,
+    StoreClosed,
+    UnknownPull,
+)
+from imabo.testing.study.base import (
+    MakeStudy,
+    StudyCases,
+    arm_with,
+    facts_of,
+    letters,
+    mixed_space,
+    play,
+    refused,
+    temperature_of,
+)
+
+NOT_A_REWARD: list[Any] = [
+    -0.01,
+    1.01,
+    math.nan,
+    math.inf,
+    -math.inf,
+    10**400,
+    True,
+    False,
+    "0.5",
+    None,
+    0.5 + 0j,
+    np.bool_(True),
+    np.float64("nan"),
+    np.array(0.5),
+    [0.5],
+    {},
+]
+NOT_AN_ID: list[Any] = ["", "x", "x-1", "-1", 1, 1.0, None, True, b"x-1", [], "\0", "\ud800-1"]
+
+
+def _fail(pull: Pull) -> None:
+    pull.reward = 1.0
+    raise ZeroDivisionError
+
+
+class LoopCases(StudyCases):
+    """Asking, telling, and what must not happen in between."""
+
+    # --- ask ------------------------------------------------------------------------------------
+
+    def test_a_pull_says_what_to_serve_and_starts_pending(self, make_study: MakeStudy) -> None:
+        """An ask hands out a valid configuration under an id."""
+        study = make_study("s", mixed_space(), seed=1)
+        pull = study.ask()
+        assert study.space.validate(pull.config) == pull.config
+        assert isinstance(pull.id, str)
+        assert (pull.state, pull.reward, pull.rewarded_at) == ("pending", None, None)
+        assert pull.reason == "warmup"
+        assert pull.served_at.utcoffset() is not None
+        assert study.pull(pull.id) == pull
+        assert (study.n_pulls, study.n_pending, study.n_rewards) == (1, 1, 0)
+
+    def test_changing_a_pull_in_hand_changes_nothing_in_the_study(
+        self, make_study: MakeStudy
+    ) -> None:
+        """Pulls and arms are copies."""
+        study = make_study("s", letters("a", "b"), seed=1)
+        pull, before = study.ask(), facts_of(study)
+        pull.config["letter"] = "z"
+        pull.reward = 1.0
+        study.arms()[0].config.clear()
+        assert facts_of(study) == before
+
+    def test_a_batch_is_a_list_of_distinct_pulls(self, make_study: MakeStudy) -> None:
+        """ask(count=n) gives n pulls in the order of service, also for n = 1."""
+        study = make_study("s", mixed_space(), seed=1)
+        pulls = study.ask(count=25)
+        assert len({pull.id for pull in pulls}) == 25
+        assert list(study) == pulls
+        assert [len(study.ask(count=1)), study.n_pulls] == [1, 26]
+
+    def test_a_batch_decides_like_single_asks(self, make_study: MakeStudy) -> None:
+        """Batching changes nothing but the number of calls."""
+        one, many = (make_study(name, mixed_space(), seed=5) for name in "ab")
+        single = [one.ask().config for _ in range(30)]
+        batched = [pull.config for pull in [*many.ask(count=20), *many.ask(count=10)]]
+        assert single == batched
+
+    @pytest.mark.parametrize("count", [0, -1, True, 2.0, "3", 10_001])
+    def test_a_wrong_count_is_refused(self, make_study: MakeStudy, count: Any) -> None:
+        """A count is a whole number from 1 to 10,000."""
+        study = make_study("s", mixed_space(), seed=1)
+        with refused(study, InvalidSetting, count):
+            study.ask(count=count)
+
+    def test_a_burst_without_feedback_spreads_over_the_arms(self, make_study: MakeStudy) -> None:
+        """With all rewards out, no arm may pile up the traffic."""
+        study = make_study("s", letters(*"abcde"), seed=1)
+        served = Counter(pull.arm for pull in study.ask(count=100))
+        assert len(served) == 5
+        assert max(served.values()) <= 2 * min(served.values())
+
+    def test_the_same_seed_gives_the_same_decisions(self, make_study: MakeStudy) -> None:
+        """And another seed gives others."""
+        runs = []
+        for name, seed in [("a", 7), ("b", 7), ("c", 8)]:
+            study = make_study(name, mixed_space(), seed=seed)
+            pulls = play(study, 60, temperature_of)
+            runs.append([pull.config for pull in pulls])
+        assert runs[0] == runs[1]
+        assert runs[0] != runs[2]
+
+    def test_a_space_of_three_configurations_works_for_ever(self, make_study: MakeStudy) -> None:
+        """Exhausted, the study serves known arms and finds the best of them."""
+        study = make_study("s", letters("a", "b", "c"), seed=1)
+        means = {"a": 0.1, "b": 0.2, "c": 0.9}
+        pulls = play(study, 500, lambda pull: means[str(pull.config["letter"])])
+        assert len(study.arms()) == 3
+        assert study.best().config == {"letter": "c"}
+        assert Counter(pull.config["letter"] for pull in pulls)["c"] > 400
+
+    # --- tell -----------------------------------------------------------------------------------
+
+    def test_a_reward_is_recorded(self, make_study: MakeStudy) -> None:
+        """A tell moves the pull, its arm and the study's counters."""
+        study = make_study("s", letters("a"), seed=1)
+        pull = study.ask()
+        study.tell(pull.id, 0.25)
+        told = study.pull(pull.id)
+        assert (told.state, told.reward) == ("rewarded", 0.25)
+        assert told.rewarded_at is not None
+        assert told.rewarded_at >= told.served_at
+        arm = arm_with(study, letter="a")
+        assert (arm.n_pulls, arm.n_rewards, arm.n_pending, arm.mean) == (1, 1, 0, 0.25)
+        assert (study.n_pulls, study.n_rewards, study.n_pending) == (1, 1, 0)
+
+    def test_telling_twice_changes_nothing(self, make_study: MakeStudy) -> None:
+        """A report may be retried, also with another numeric type."""
+        study = make_study("s", mixed_space(), seed=1)
+        pull = study.ask()
+        study.tell(pull.id, 1)
+        before = facts_of(study)
+        same: list[Any] = [1, 1.0, np.float32(1), np.int8(1)]
+        for again in same:
+            study.tell(pull.id, again)
+        assert facts_of(study) == before
+
+    def test_another_reward_for_the_same_pull_is_a_conflict(self, make_study: MakeStudy) -> None:
+        """The first reward counts."""
+        study = make_study("s", mixed_space(), seed=1)
+        pull = study.ask()
+        study.tell(pull.id, 0.5)
+        with refused(study, RewardConflict, 0.75):
+            study.tell(pull.id, 0.75)
+
+    @pytest.mark.parametrize("pull_id", NOT_AN_ID, ids=repr)
+    def test_what_is_not_an_id_is_unknown(self, make_study: MakeStudy, pull_id: Any) -> None:
+        """Any value that was never handed out."""
+        study = make_study("s", mixed_space(), seed=1)
+        study.ask()
+        with refused(study, UnknownPull, pull_id):
+            study.tell(pull_id, 0.5)
+        with refused(study, UnknownPull, pull_id):
+            study.pull(pull_id)
+
+    def test_variants_of_an_id_and_ids_of_other_studies_are_unknown(
+        self, make_study: MakeStudy
+    ) -> None:
+        """An id is one exact text of one study."""
+        study, other = (make_study(name, mixed_space(), seed=1) for name in "ab")
+        pull_id, foreign = study.ask().id, other.ask().id
+        variants = [pull_id + " ", " " + pull_id, pull_id + "0", pull_id + "9" * 30, pull_id + "\n"]
+        for wrong in [foreign, *variants]:
+            with refused(study, UnknownPull, wrong):
+                study.tell(wrong, 0.5)
+        study.tell(pull_id, 0.5)
+        assert study.n_rewards == 1
+
+    @pytest.mark.parametrize("reward", NOT_A_REWARD, ids=lambda value: repr(value)[:20])
+    def test_what_is_not_a_reward_is_refused(self, make_study: MakeStudy, reward: Any) -> None:
+        """Only a finite number of the range is a reward; the pull can still get a valid one."""
+        study = make_study("s", mixed_space(), seed=1)
+        pull = study.ask()
+        shown = None if isinstance(reward, int) and reward > 1 else reward
+        with refused(study, InvalidReward, shown):
+            study.tell(pull.id, reward)
+        study.tell(pull.id, 0.5)
+        assert study.n_rewards == 1
+
+    @pytest.mark.parametrize(
+        "reward",
+        [0, 1, 0.0, 1.0, -0.0, np.float64(0.5), np.float32(0.5), np.int64(1), np.uint8(0)],
+        ids=repr,
+    )
+    def test_any_real_number_of_the_range_is_a_reward(
+        self, make_study: MakeStudy, reward: Any
+    ) -> None:
+        """Python and NumPy numbers, both ends included; what comes back is a plain float."""
+        study = make_study("s", mixed_space(), seed=1)
+        pull = study.ask()
+        study.tell(pull.id, reward)
+        assert study.pull(pull.id).reward == float(reward)
+        assert type(study.pull(pull.id).reward) is float
+
+    def test_a_study_without_a_range_takes_any_finite_number(self, make_study: MakeStudy) -> None:
+        """reward_range=None lifts the limits, not the sanity."""
+        study = make_study("s", letters("a"), seed=1, reward_range=None)
+        for value in (-1e6, 1e6, 0.25):
+            study.tell(study.ask().id, value)
+        pull = study.ask()
+        with refused(study, InvalidReward, math.inf):
+            study.tell(pull.id, math.inf)
+        assert study.arms()[0].mean == pytest.approx(0.25 / 3)
+
+    def test_rewards_may_come_in_any_order(self, make_study: MakeStudy) -> None:
+        """Each goes to the pull it names."""
+        study = make_study("s", mixed_space(), seed=1)
+        pulls = study.ask(count=20)
+        for number, pull in reversed(list(enumerate(pulls))):
+            study.tell(pull.id, number / 20)
+        assert [pull.reward for pull in study] == [number / 20 for number in range(20)]
+
+    # --- serve ----------------------------------------------------------------------------------
+
+    def test_serve_tells_the_reward_that_was_set(self, make_study: MakeStudy) -> None:
+        """And shows it on the pull."""
+        study = make_study("s", mixed_space(), seed=1)
+        with study.serve() as pull:
+            pull.reward = 0.0
+        assert pull.state == "rewarded"
+        told = study.pull(pull.id)
+        assert (told.state, told.reward) == ("rewarded", 0.0)
+
+    def test_serve_without_a_reward_leaves_the_pull_pending(self, make_study: MakeStudy) -> None:
+        """The reward may come later."""
+        study = make_study("s", mixed_space(), seed=1)
+        with study.serve() as pull:
+            pass
+        assert (study.n_pulls, study.n_pending) == (1, 1)
+        study.tell(pull.id, 0.5)
+        assert study.n_rewards == 1
+
+    def test_serve_passes_exceptions_on_and_tells_nothing(self, make_study: MakeStudy) -> None:
+        """A request that failed has no reward, whatever was set before it failed."""
+        study = make_study("s", mixed_space(), seed=1)
+        with pytest.raises(ZeroDivisionError), study.serve() as pull:
+            _fail(pull)
+        assert (study.n_pulls, study.n_pending, study.n_rewards) == (1, 1, 0)
+
+    def test_serve_refuses_an_invalid_reward(self, make_study: MakeStudy) -> None:
+        """As tell does; the pull stays pending."""
+        study = make_study("s", mixed_space(), seed=1)
+        with pytest.raises(InvalidReward), study.serve() as pull:
+            pull.reward = 2.0
+        assert study.pull(pull.id).state == "pending"
+        assert (study.n_pending, study.n_rewards) == (1, 0)
+
+    # --- close ----------------------------------------------------------------------------------
+
+    def test_a_closed_study_refuses_everything_and_closes_again(
+        self, make_study: MakeStudy
+    ) -> None:
+        """Every call says that it is closed; closing twice is harmless."""
+        study = make_study("s", mixed_space(), seed=1)
+        pull = study.ask()
+        study.close()
+        study.close()
+        calls: list[Any] = [
+            study.ask,
+            lambda: study.ask(count=2),
+            lambda: study.tell(pull.id, 0.5),
+            lambda: study.serve().__enter__(),
+            lambda: study.pull(pull.id),
+            lambda: list(study),
+            study.arms,
+            study.best,
+            study.expire,
+            lambda: study.export("never-written.jsonl"),
+            lambda: study.update_space(letters("a")),
+            lambda: study.add_arm(pull.config),
+            lambda: study.pause(pull.arm),
+            lambda: study.resume(pull.arm),
+            lambda: study.retire(pull.arm),
+        ]
+        for call in calls:
+            with pytest.raises(StoreClosed):
+                call()
+
+    def test_a_study_is_a_context_manager(self, make_study: MakeStudy) -> None:
+        """Leaving the block closes it, with or without an exception."""
+        with make_study("a", mixed_space(), seed=1) as study:
+            study.ask()
+        with pytest.raises(StoreClosed):
+            study.ask()
+        with pytest.raises(KeyError), make_study("b", mixed_space(), seed=1) as failed:
+            raise KeyError
+        with pytest.raises(StoreClosed):
+            failed.ask()

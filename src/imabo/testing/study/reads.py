@@ -1,0 +1,196 @@
+"""The contract of what a study shows: best, arms, pulls, exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imabo.errors import InvalidSetting, NoRewards
+from imabo.testing.study.base import (
+    MakeStudy,
+    StudyCases,
+    facts_of,
+    letters,
+    mixed_space,
+    play,
+    refused,
+    temperature_of,
+)
+
+
+class ReadCases(StudyCases):
+    """What was learned, and how to take it elsewhere."""
+
+    # --- best -----------------------------------------------------------------------------------
+
+    def test_before_the_first_reward_there_is_no_best(self, make_study: MakeStudy) -> None:
+        """Neither without pulls nor with pending ones."""
+        study = make_study("s", mixed_space(), seed=1)
+        with refused(study, NoRewards):
+            study.best()
+        study.ask(count=3)
+        with refused(study, NoRewards):
+            study.best()
+
+    def test_best_reports_a_known_arm_with_an_interval_around_its_mean(
+        self, make_study: MakeStudy
+    ) -> None:
+        """The interval lies in the reward range and narrows as the level falls."""
+        study = make_study("s", mixed_space(), seed=1)
+        play(study, 80, lambda pull: 1.0 if pull.config["model"] == "large" else 0.0)
+        best = study.best()
+        (arm,) = [arm for arm in study.arms() if arm.id == best.arm]
+        assert (best.config, best.mean, best.n_rewards) == (arm.config, arm.mean, arm.n_rewards)
+        low, high = best.interval
+        assert 0.0 <= low <= best.mean <= high <= 1.0
+        assert best.config["model"] == "large"
+        assert (best.level, study.best(level=0.5).level) == (0.95, 0.5)
+        loose, tight = (study.best(level=level).interval for level in (0.99, 0.5))
+        assert loose[1] - loose[0] > tight[1] - tight[0]
+
+    def test_best_prefers_a_well_tried_arm_to_a_lucky_one(self, make_study: MakeStudy) -> None:
+        """One perfect reward is not evidence."""
+        study = make_study("s", letters("lucky", "steady"), seed=1)
+        lucky = study.add_arm({"letter": "lucky"})
+        rewarded = False
+        for pull in study.ask(count=200):
+            if pull.arm != lucky.id:
+                study.tell(pull.id, 0.9)
+            elif not rewarded:
+                study.tell(pull.id, 1.0)
+                rewarded = True
+        means = {arm.config["letter"]: arm.mean for arm in study.arms()}
+        assert means == {"lucky": 1.0, "steady": pytest.approx(0.9)}
+        assert study.best().config == {"letter": "steady"}
+
+    def test_best_speaks_in_the_study_s_own_reward_units(self, make_study: MakeStudy) -> None:
+        """The same run with rewards ten times as large, moved down by five."""
+        unit = make_study("unit", mixed_space(), seed=1)
+        wide = make_study("wide", mixed_space(), seed=1, reward_range=(-5.0, 5.0))
+        play(unit, 60, temperature_of)
+        play(wide, 60, lambda pull: 10.0 * temperature_of(pull) - 5.0)
+        one, other = unit.best(), wide.best()
+        assert other.config == one.config
+        assert other.mean == pytest.approx(10.0 * one.mean - 5.0)
+        assert other.interval == pytest.approx([10.0 * end - 5.0 for end in one.interval])
+
+    def test_best_leaves_out_arms_that_are_not_served(self, make_study: MakeStudy) -> None:
+        """A paused arm is not a recommendation; with all paused there is none."""
+        study = make_study("s", letters("a", "b"), seed=1)
+        play(study, 60, lambda pull: 0.9 if pull.config["letter"] == "a" else 0.1)
+        best = study.best()
+        assert best.config == {"letter": "a"}
+        study.pause(best.arm)
+        assert study.best().config == {"letter": "b"}
+        study.retire(study.best().arm)
+        with refused(study, NoRewards):
+            study.best()
+
+    @pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, float("nan"), True, "0.9", None])
+    def test_a_wrong_level_is_refused(self, make_study: MakeStudy, level: Any) -> None:
+        """A level is a number strictly between 0 and 1."""
+        study = make_study("s", letters("a"), seed=1)
+        play(study, 1, lambda pull: 1.0)
+        with refused(study, InvalidSetting, level):
+            study.best(level=level)
+
+    # --- arms and pulls -------------------------------------------------------------------------
+
+    def test_counters_are_sums_over_the_pulls(self, make_study: MakeStudy) -> None:
+        """Of each arm and of the study."""
+        study = make_study("s", mixed_space(), seed=3)
+        for number, pull in enumerate(study.ask(count=40)):
+            if number % 3:
+                study.tell(pull.id, number / 40)
+        pulls = list(study)
+        for arm in study.arms():
+            mine = [pull for pull in pulls if pull.arm == arm.id]
+            rewards = [pull.reward for pull in mine if pull.reward is not None]
+            assert all(pull.config == arm.config for pull in mine)
+            assert (arm.n_pulls, arm.n_rewards) == (len(mine), len(rewards))
+            assert arm.n_pending == sum(pull.state == "pending" for pull in mine)
+            assert arm.mean == (pytest.approx(sum(rewards) / len(rewards)) if rewards else None)
+        assert [arm.id for arm in study.arms()] == list(range(1, study.n_arms + 1))
+
+    def test_length_and_iteration_follow_the_pulls(self, make_study: MakeStudy) -> None:
+        """A new study is empty, true, and can be looped over as often as one likes."""
+        study = make_study("s", mixed_space(), seed=1)
+        assert (len(study), list(study), study.arms(), bool(study)) == (0, [], [], True)
+        pulls = [study.ask() for _ in range(5)]
+        assert len(study) == 5
+        assert list(study) == list(study) == pulls
+
+    def test_iteration_goes_through_many_pages(self, make_study: MakeStudy) -> None:
+        """Every pull once, in order, however many there are."""
+        study = make_study("s", letters("a", "b"), seed=1)
+        asked = [pull.id for pull in [*study.ask(count=1500), *study.ask(count=1500)]]
+        assert [pull.id for pull in study] == asked
+
+    # --- export ---------------------------------------------------------------------------------
+
+    def test_json_lines_hold_everything_that_happened(
+        self, make_study: MakeStudy, tmp_path: Path
+    ) -> None:
+        """The settings first, then each event in order, to a path or to an open file."""
+        study = make_study("s", letters("a", "b"), seed=4, reward_range=(0.0, 2.0))
+        first = study.ask()
+        study.tell(first.id, 2)
+        study.pause(first.arm)
+        study.ask()
+        study.export(tmp_path / "log.jsonl")
+        text = (tmp_path / "log.jsonl").read_text(encoding="utf-8")
+        head, *entries = [json.loads(line) for line in text.splitlines()]
+        assert (head["kind"], head["name"], head["seed"]) == ("study", "s", 4)
+        assert (head["reward_range"], head["space"]) == ([0.0, 2.0], study.space.to_dict())
+        assert [entry["kind"] for entry in entries] == ["ask", "tell", "state", "ask"]
+        assert entries[0]["config"] == first.config
+        assert entries[1]["reward"] == 2.0
+        open_file = io.StringIO()
+        study.export(open_file)
+        assert open_file.getvalue() == text
+
+    def test_csv_has_a_row_a_pull(self, make_study: MakeStudy, tmp_path: Path) -> None:
+        """Parameters are JSON cells; absent parameters and missing rewards are empty."""
+        study = make_study("s", mixed_space(), seed=2)
+        pulls = study.ask(count=12)
+        study.tell(pulls[0].id, 0.1)
+        study.export(tmp_path / "pulls.csv")
+        with open(tmp_path / "pulls.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["id"] for row in rows] == [pull.id for pull in pulls]
+        assert [row["reward"] for row in rows] == ["0.1"] + [""] * 11
+        assert {row["state"] for row in rows[1:]} == {"pending"}
+        for row, pull in zip(rows, pulls, strict=True):
+            cells = {name: row[f"config.{name}"] for name in study.space.names}
+            assert {name: json.loads(cell) for name, cell in cells.items() if cell} == pull.config
+        assert {bool(row["config.tokens"]) for row in rows} == {True, False}
+
+    def test_csv_has_columns_for_parameters_of_earlier_spaces(self, make_study: MakeStudy) -> None:
+        """A parameter that the space lost is still part of old pulls."""
+        study = make_study("s", letters("a"), seed=2)
+        study.ask()
+        study.update_space(mixed_space())
+        study.ask()
+        file = io.StringIO()
+        study.export(file, format="csv")
+        first, second = csv.DictReader(file.getvalue().splitlines())
+        assert (first["config.letter"], first["config.model"]) == ('"a"', "")
+        assert second["config.letter"] == ""
+        assert json.loads(second["config.model"]) in ("small", "large")
+
+    @pytest.mark.parametrize(("target", "form"), [("log.txt", None), ("log", None), ("a.csv", "x")])
+    def test_an_unknown_format_is_refused(
+        self, make_study: MakeStudy, tmp_path: Path, target: str, form: str | None
+    ) -> None:
+        """Only jsonl and csv; no file is made."""
+        study = make_study("s", letters("a"), seed=2)
+        before = facts_of(study)
+        with pytest.raises(InvalidSetting):
+            study.export(tmp_path / target, form)
+        assert facts_of(study) == before
+        assert list(tmp_path.glob(target)) == []

@@ -1,0 +1,76 @@
+"""Finished pulls do not stay in memory: what a process holds depends on the arms only."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from types import FunctionType, ModuleType
+
+import pytest
+
+from imabo import Study, oracles
+from imabo.engine import Engine
+from imabo.policies import IMOSS
+from imabo.stores import SQLiteStore
+
+FIRST, SECOND = 500, 2_500  # finished pulls
+_SHARED = (type, ModuleType, FunctionType)  # reachable from everything, and nobody's memory
+
+
+def finish(study: Study, until: int) -> None:
+    """Ask and tell until there were so many pulls."""
+    while len(study) < until:
+        for pull in study.ask(count=100):
+            study.tell(pull.id, pull.arm / 64)
+    gc.collect()
+
+
+def reachable(root: object) -> int:
+    """Number of objects that an object keeps alive."""
+    seen, waiting = {id(root)}, [root]
+    while waiting:
+        for item in gc.get_referents(waiting.pop()):
+            if id(item) not in seen and not isinstance(item, _SHARED):
+                seen.add(id(item))
+                waiting.append(item)
+    return len(seen)
+
+
+@pytest.fixture
+def study(study_path: str) -> Study:
+    """A study whose 64 arms are all admitted well before the first measurement."""
+    study = Study.open("study", store=f"sqlite:///{study_path}")
+    for x in range(8):
+        for y in range(8):
+            study.add_arm({"x": x, "y": y})
+    return study
+
+
+def test_memory_does_not_grow_with_finished_pulls(study: Study) -> None:
+    finish(study, FIRST)
+    objects = reachable(study)
+    tracemalloc.start()
+    try:
+        finish(study, SECOND)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert study.n_arms == 64
+    # One 8-byte number a pull would already be more than this.
+    assert kept < 8 * (SECOND - FIRST)
+    # The standard library remembers up to 200 cursors.
+    assert reachable(study) - objects < 300
+    study.close()
+
+
+def test_a_view_of_many_pulls_is_as_large_as_one_of_few(study: Study, study_path: str) -> None:
+    finish(study, 200)
+    sizes = []
+    for until in (200, 1_000):
+        finish(study, until)
+        store = SQLiteStore(study_path)
+        engine = Engine(store, store.load("study"), IMOSS(), oracles.Mutate(), lambda: 0.0)
+        sizes.append(reachable(engine.view))
+        store.close()
+    assert abs(sizes[1] - sizes[0]) < 100
+    study.close()

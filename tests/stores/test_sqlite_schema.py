@@ -1,0 +1,86 @@
+"""Schema versions: upgraded once under the lock, or not at all; the first one kept for ever."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from imabo import Study
+from imabo.stores import SQLiteStore
+from imabo.stores.connections import connect
+from imabo.stores.schema import STEPS, upgrade, version_of
+from imabo.testing.stores.facts import Writer, everything
+from tests.stores.children.upgrade import NEXT_STEP
+from tests.stores.processes import run_together
+
+V1 = Path(__file__).parent / "assets" / "sqlite-v1.sql"
+
+
+def dump(path: str) -> list[str]:
+    with closing(sqlite3.connect(path)) as db:
+        return [*db.iterdump(), *map(str, db.execute("PRAGMA user_version"))]
+
+
+def test_several_processes_upgrade_a_file_exactly_once(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{n}.db") for n in range(10)]
+    for path in paths:
+        with closing(SQLiteStore(path)) as store:
+            Writer(store).serve(1, 2)
+    found = run_together("tests.stores.children.upgrade", [paths] * 4)
+    assert found == ["upgraded"] * 4
+    for path in paths:
+        with closing(sqlite3.connect(path)) as db:
+            assert db.execute("SELECT count(*) FROM upgrades").fetchone() == (1,)
+            assert db.execute("SELECT count(*), count(note) FROM arms").fetchone() == (2, 0)
+            assert version_of(db, path, (*STEPS, NEXT_STEP)) == len(STEPS) + 1
+
+
+@pytest.mark.parametrize("n_done", range(len(NEXT_STEP) + 1))
+def test_a_failing_step_leaves_the_file_as_it_was(study_path: str, n_done: int) -> None:
+    before = dump(study_path)
+    broken = (*NEXT_STEP[:n_done], "ALTER TABLE nowhere ADD COLUMN x")
+    with closing(connect(study_path)) as db:
+        with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+            upgrade(db, study_path, (*STEPS, broken))
+        assert not db.in_transaction
+    assert dump(study_path) == before
+    with Study.open("study", store=f"sqlite:///{study_path}") as study:
+        study.tell(study.ask().id, 0.5)
+
+
+def test_opening_a_current_file_writes_nothing_and_waits_for_nobody(study_path: str) -> None:
+    with closing(connect(study_path)) as busy:
+        busy.execute("BEGIN IMMEDIATE")  # a writer in the middle of its transaction
+        with Study.open("study", store=f"sqlite:///{study_path}") as study:
+            assert len(study) == 0
+        busy.execute("ROLLBACK")
+
+
+def test_a_file_of_the_first_schema_opens_and_goes_on(path: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(V1.read_text(encoding="utf-8"))
+    clock = [2_000.0]
+    study = Study.open("v1 🎉", store=f"sqlite:///{path}", clock=lambda: clock[0])
+    assert (study.seed, study.window_s, study.reward_range) == (2**70 + 1, 50.0, (-1.0, 1.0))
+    assert (study.n_pulls, study.n_rewards, study.n_pending) == (16, 9, 4)
+    assert (study.n_arms, study.space_version, study.n_expired) == (15, 2, 3)
+    arms = study.arms()
+    assert {arm.state for arm in arms} == {"active", "paused", "retired"}
+    assert {arm.origin for arm in arms} == {"warmup", "manual"}
+    assert arms[8].config == {"model": "large", "temperature": 0.3, "top_k": 3}
+    pulls = list(study)
+    assert pulls[0].reward == 0.1 + 0.2
+    assert {pull.state for pull in pulls} == {"pending", "rewarded", "expired"}
+    for pull in pulls:
+        if pull.state == "expired":
+            study.tell(pull.id, -0.5)
+    for pull in study.ask(count=30):
+        study.tell(pull.id, 0.25)
+    assert (study.n_pulls, study.n_rewards, study.n_pending) == (46, 42, 0)
+    study.close()
+    with closing(SQLiteStore(path)) as store:
+        kinds = [entry.kind for entry in everything(store, "v1 🎉").log]
+        assert {"ask", "tell", "expire", "state", "arm", "space"} == set(kinds)

@@ -1,0 +1,265 @@
+"""The shape of the code: who may import whom, what is documented, which codes are promised."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+import imabo
+from imabo import Study, errors, oracles, policies
+
+TESTS = Path(__file__).parent
+SOURCE = Path(imabo.__file__).parent
+
+# Each row may import from the rows above it and from itself; SEPARATE parts of one row may not
+# import each other. ``imabo`` is the package's own face, its public names.
+LAYERS: list[set[str]] = [
+    {"errors"},
+    {"space"},
+    {"arms"},
+    {"bounds", "confidence", "randomness", "settings", "density"},
+    {"policies", "oracles", "stores"},
+    {"checks", "records", "engine", "facts", "recommend", "export", "replay", "study"},
+    {"imabo"},
+    {"bench", "demo", "testing"},
+    {"cli"},
+]
+SEPARATE = {"policies", "oracles", "stores"}
+CORE = {"numpy", "scipy"}
+TEST_TOOLS = {"pytest", "hypothesis"}
+
+CODES = {
+    "ImaboError": "error",
+    "InvalidSpace": "invalid_space",
+    "InvalidConfig": "invalid_config",
+    "InvalidSetting": "invalid_setting",
+    "InvalidReward": "invalid_reward",
+    "RewardConflict": "reward_conflict",
+    "UnknownPull": "unknown_pull",
+    "UnknownArm": "unknown_arm",
+    "UnknownStudy": "unknown_study",
+    "StudyExists": "study_exists",
+    "NothingToServe": "nothing_to_serve",
+    "NoRewards": "no_rewards",
+    "MissingExtra": "missing_extra",
+    "ReplayMismatch": "replay_mismatch",
+    "StoreError": "store_error",
+    "SchemaTooNew": "schema_too_new",
+    "StoreClosed": "store_closed",
+}
+
+
+class Import(NamedTuple):
+    """One imported name: ``from module import name`` (name is empty for ``import module``)."""
+
+    module: str
+    name: str
+    line: int
+    is_lazy: bool  # inside a function or for the type checker only
+    known_as: str
+
+    @property
+    def root(self) -> str:
+        return self.module.partition(".")[0]
+
+
+def files_of(*folders: Path) -> list[Path]:
+    return sorted(path for folder in folders for path in folder.rglob("*.py"))
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    def walk(node: ast.AST, is_lazy: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    known_as = alias.asname or alias.name.partition(".")[0]
+                    yield Import(alias.name, "", child.lineno, is_lazy, known_as)
+            elif isinstance(child, ast.ImportFrom) and not child.level:
+                for alias in child.names:
+                    known_as = alias.asname or alias.name
+                    yield Import(child.module or "", alias.name, child.lineno, is_lazy, known_as)
+            else:
+                is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+                is_typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+                yield from walk(child, is_lazy or is_function or is_typing)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), is_lazy=False)
+
+
+def part_of(path: Path) -> str:
+    """The part of the package that a file belongs to: its first folder or its own name."""
+    first = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return "imabo" if first == "__init__" else first
+
+
+def parts_imported(entry: Import) -> set[str]:
+    """The parts that an import of ``imabo`` reaches; its public names are the part ``imabo``."""
+    _, _, rest = entry.module.partition(".")
+    if rest:
+        return {rest.partition(".")[0]}
+    known = set().union(*LAYERS)
+    return {entry.name if entry.name in known else "imabo"}
+
+
+def layer_of(part: str) -> int:
+    return next(place for place, parts in enumerate(LAYERS) if part in parts)
+
+
+def where(path: Path, entry: Import) -> str:
+    return (
+        f"{path.name}:{entry.line} imports {entry.module}{'.' + entry.name if entry.name else ''}"
+    )
+
+
+# --- imports ------------------------------------------------------------------------------------
+
+
+def test_every_part_has_a_layer() -> None:
+    assert {part_of(path) for path in files_of(SOURCE)} <= set().union(*LAYERS)
+
+
+@pytest.mark.parametrize("part", sorted(set().union(*LAYERS)))
+def test_imports_point_downwards(part: str) -> None:
+    wrong = []
+    for path in files_of(SOURCE):
+        if part_of(path) != part:
+            continue
+        for entry in imports_of(path):
+            for other in parts_imported(entry) if entry.root == "imabo" else ():
+                is_sideways = {part, other} <= SEPARATE and part != other
+                if layer_of(other) > layer_of(part) or is_sideways:
+                    wrong.append(where(path, entry))
+    assert wrong == []
+
+
+def test_the_import_check_can_fail(tmp_path: Path) -> None:
+    source = tmp_path / "example.py"
+    source.write_text(
+        "import scipy.stats\nfrom imabo import Study, arms\nfrom imabo.oracles.base import Oracle\n"
+        "def f():\n    import optuna\n"
+    )
+    entries = list(imports_of(source))
+    assert [entry.is_lazy for entry in entries] == [False, False, False, False, True]
+    assert [parts_imported(entry) for entry in entries[1:4]] == [{"imabo"}, {"arms"}, {"oracles"}]
+    assert layer_of("study") > layer_of("stores") > layer_of("arms") > layer_of("errors")
+
+
+def test_nothing_optional_is_imported_at_the_top_of_a_module() -> None:
+    allowed = CORE | {"imabo"} | sys.stdlib_module_names
+    wrong = [
+        where(path, entry)
+        for path in files_of(SOURCE)
+        for entry in imports_of(path)
+        if not entry.is_lazy
+        and entry.root not in (allowed | TEST_TOOLS if part_of(path) == "testing" else allowed)
+    ]
+    assert wrong == []
+
+
+def test_nothing_private_of_another_library_is_used() -> None:
+    wrong = []
+    for path in files_of(SOURCE, TESTS):
+        names = set()
+        for entry in imports_of(path):
+            words = [*entry.module.split("."), entry.name]
+            if entry.root in {"imabo", "tests"} | sys.stdlib_module_names:
+                continue
+            names.add(entry.known_as)
+            if any(word.startswith("_") for word in words):
+                wrong.append(where(path, entry))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Attribute):
+                continue
+            root: ast.expr = node.value
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            is_private = node.attr.startswith("_") and not node.attr.endswith("__")
+            if is_private and isinstance(root, ast.Name) and root.id in names:
+                wrong.append(f"{path.name}:{node.lineno} uses {ast.unparse(node)}")
+    assert wrong == []
+
+
+def test_importing_imabo_loads_only_numpy_and_scipy() -> None:
+    code = "import sys, imabo; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    bare = "import sys, numpy, scipy.special; " + code.replace("import sys, imabo; ", "")
+    loaded, baseline = (
+        set(subprocess.run([sys.executable, "-c", source], capture_output=True, text=True,
+                           check=True).stdout.split())
+        for source in (code, bare)
+    )  # fmt: skip
+    assert loaded - baseline - sys.stdlib_module_names == {"imabo"}
+    assert not {"optuna", "ConfigSpace", "sqlalchemy", "pytest", "hypothesis"} & loaded
+
+
+# --- names and words ----------------------------------------------------------------------------
+
+
+def test_no_module_is_named_for_nothing() -> None:
+    empty = {"utils", "util", "helpers", "helper", "common", "misc", "tools"}
+    assert [path for path in files_of(SOURCE, TESTS) if empty & {path.stem, path.parent.name}] == []
+
+
+def public_things() -> Iterator[tuple[str, object]]:
+    modules: list[ModuleType] = [imabo, policies, oracles, errors]
+    for module in modules:
+        yield module.__name__, module
+        names = getattr(module, "__all__", [name for name in vars(module) if name in CODES])
+        for name in names:
+            thing = getattr(module, name)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                yield f"{module.__name__}.{name}", thing
+    for name, member in inspect.getmembers(Study):
+        if not name.startswith("_"):
+            yield f"Study.{name}", member
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"), [pytest.param(*named, id=named[0]) for named in public_things()]
+)
+def test_every_public_name_has_a_docstring_of_its_own(name: str, thing: object) -> None:
+    text = thing.__doc__
+    assert text, name
+    assert text.strip()[0].isupper() or not text.strip()[0].isalpha(), name
+    if inspect.isclass(thing):
+        # A dataclass without a docstring gets its signature as one; that says nothing.
+        assert not text.startswith(f"{thing.__name__}("), name
+
+
+def test_public_names_are_those_of_the_design() -> None:
+    wanted = {"Study", "Space", "Float", "Int", "Choice", "Arm", "Pull"}
+    assert wanted | {"policies", "oracles", "errors"} <= set(imabo.__all__)
+    assert {"IMOSS", "UCBAIR", "QRM2"} <= set(policies.__all__)
+    assert {"Random", "TPE", "Mutate", "Mixed"} <= set(oracles.__all__)
+    loop = {"create", "open", "ask", "tell", "serve", "expire", "close"}
+    reads = {"best", "arms", "pull", "export", "replay"}
+    changes = {"update_space", "add_arm", "pause", "resume", "retire"}
+    assert loop | reads | changes <= {name for name in dir(Study) if not name.startswith("_")}
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+def test_every_error_has_the_code_that_was_promised() -> None:
+    classes = {
+        name: thing
+        for name, thing in vars(errors).items()
+        if inspect.isclass(thing) and issubclass(thing, errors.ImaboError)
+    }
+    assert {name: thing.code for name, thing in classes.items()} == CODES
+    assert len(set(CODES.values())) == len(CODES)
+    assert all("code" in vars(thing) for thing in classes.values())
+
+
+def test_an_error_says_what_why_and_what_to_do() -> None:
+    error = errors.InvalidReward("the reward is 2", "it is above 1", "divide it by 2")
+    assert str(error) == "the reward is 2: it is above 1. To fix it, divide it by 2."
+    assert (error.what, error.why, error.fix) == error.args
+    assert isinstance(error, ValueError)
