@@ -7,7 +7,7 @@ import numpy as np
 from imabo.arms import Floats
 
 _EDGE = 1e-12  # means and bounds stay this far from 0 and 1, where the divergence is infinite
-_STEPS = 4  # from the start below, the error after four steps is under 1e-9 (see the tests)
+_STEPS = 4  # from the start below, the error after four steps is under 1e-8 (see the tests)
 
 
 def kl_upper(means: Floats, budgets: Floats) -> Floats:
@@ -32,13 +32,12 @@ def kl_upper(means: Floats, budgets: Floats) -> Floats:
     start = np.minimum(start, m + budgets + np.sqrt(budgets * (budgets + 2.0 * m)))
     start = np.minimum(start, 1.0 - np.exp(-target / rest))
     start = np.maximum(np.minimum(start, 1.0 - _EDGE), m)
-    # f(q) = kl(m, q) - budget is convex and increasing right of m: Newton falls to the root. By the
-    # distance from m, so that small budgets do not drown in rounding.
-    per_m, per_rest = 1.0 / m, -1.0 / rest
+    # f(q) = kl(m, q) - budget is convex and increasing right of m: Newton falls to the root. It
+    # stays below its start, so that the rounding of tiny budgets cannot carry it away.
     q = start
     for _ in range(_STEPS):
-        gap = q - m
-        slack = m * np.log1p(gap * per_m) + rest * np.log1p(gap * per_rest) + budgets
-        q = q + slack * q * (1.0 - q) / np.maximum(gap, _EDGE)
+        left = 1.0 - q
+        slack = m * np.log(q) + rest * np.log(left) + target
+        q = q + slack * q * left / np.maximum(q - m, _EDGE)
         q = np.minimum(np.maximum(q, m), start)
     return q

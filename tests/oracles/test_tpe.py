@@ -57,6 +57,14 @@ class TestSplit:
         split = split_by_score(arms, np.full(20, np.inf), 0.3)
         assert arms.means[split.good].min() > arms.means[split.bad].max()
 
+    def test_half_of_the_bonus_ranks_between_the_mean_and_the_index(self) -> None:
+        arms = ActiveSet.from_rewards(
+            Space(x=Float(0, 1)), [({"x": 0.1}, [0.6]), ({"x": 0.2}, [0.5]), ({"x": 0.3}, [0.2])]
+        )
+        index = np.array([0.7, 0.9, 1.1])  # bonuses 0.1, 0.4 and 0.9
+        firsts = [split_by_score(arms, index, 0.3, share).good.tolist() for share in (0, 0.5, 1)]
+        assert firsts == [[0], [1], [2]]  # at one half: 0.65, 0.7 and 0.65
+
     def test_arms_without_a_reward_are_in_neither_group(self) -> None:
         arms = grown(LINE, [({"x": i / 10}, 0.5, i % 2, None) for i in range(10)])
         split = split_by_score(arms, arms.known_means(), 0.3)
@@ -79,7 +87,9 @@ class TestProposals:
             proposal.config["x"]
             for seed in range(30)
             if isinstance(
-                proposal := TPE().propose(arms, 1 - arms.means, np.random.default_rng(seed)),
+                proposal := TPE(optimism=1.0).propose(
+                    arms, 1 - arms.means, np.random.default_rng(seed)
+                ),
                 Proposal,
             )
         ]

@@ -10,7 +10,7 @@ import pytest
 from imabo import Choice, Float, Space, Study
 from imabo.oracles import Random
 from imabo.policies import IMOSS, QRM2, UCBAIR, Policy
-from imabo.policies.feedback import effective_counts, feedback_rate
+from imabo.policies.feedback import effective_counts, effective_total, feedback_rate
 
 from .sets import arms_with
 
@@ -46,8 +46,9 @@ class TestFeedbackRate:
         assert (before, feedback_rate(arms)) == (0.25, 0.5)  # then (1 + 1) / (1 + 2 + 1)
 
     def test_effective_counts_are_the_plain_counts_when_nothing_is_out(self) -> None:
-        total, counts = effective_counts(arms_with([1, 0, 1], [1]))
-        assert (total, counts.tolist()) == (4.0, [3.0, 1.0])
+        arms = arms_with([1, 0, 1], [1])
+        assert effective_total(arms) == 4.0
+        assert effective_counts(arms).tolist() == [3.0, 1.0]
 
 
 @every_aware_policy

@@ -15,7 +15,7 @@ from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
 from imabo.oracles.local import leaders, switch
 from imabo.oracles.split import Split, category_counts, split_by_score
 from imabo.oracles.unseen import try_unseen
-from imabo.settings import check_count, check_fraction
+from imabo.settings import check_count, check_fraction, check_number
 from imabo.space import Config
 
 _LISTED = 256  # a coordinate with at most this many values is tried whole if sampling fails
@@ -36,6 +36,8 @@ class Mutate(Oracle):
 
     Args:
         gamma: Share of arms in the good group, in (0, 1).
+        optimism: Share of the index's bonus that counts in the ranking, in [0, 1]: 1 ranks by the
+            index as printed in the paper, 0 by the mean.
         candidates: Values drawn from the good density.
         startup: Below this many arms with a reward, draw from P0.
 
@@ -51,11 +53,13 @@ class Mutate(Oracle):
     """
 
     gamma: float = 0.3
+    optimism: float = 0.5
     candidates: int = 24
     startup: int = 10
 
     def __post_init__(self) -> None:
         check_fraction("gamma", self.gamma)
+        check_number("optimism", self.optimism, 0.0, 1.0, closed=True)
         check_count("candidates", self.candidates, least=1)
         check_count("startup", self.startup)
 
@@ -65,7 +69,7 @@ class Mutate(Oracle):
         """A leading arm with one parameter changed, never an arm that exists."""
         if arms.exhausted:
             return Exhausted()
-        split = split_by_score(arms, scores, self.gamma)
+        split = split_by_score(arms, scores, self.gamma, self.optimism)
         if len(split.good) + len(split.bad) < max(self.startup, 2):
             return draw_new(arms, rng)
         unseen = try_unseen(arms, rng)

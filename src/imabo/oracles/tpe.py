@@ -11,7 +11,7 @@ from imabo.density import Parzen
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, list_new
 from imabo.oracles.split import category_counts, split_by_score
 from imabo.oracles.unseen import try_unseen
-from imabo.settings import check_count, check_fraction
+from imabo.settings import check_count, check_fraction, check_number
 from imabo.space import Config
 
 _LISTED = 2_000  # score at most this many listed configurations when sampling finds nothing new
@@ -28,6 +28,8 @@ class TPE(Oracle):
 
     Args:
         gamma: Share of arms in the good group, in (0, 1).
+        optimism: Share of the index's bonus that counts in the ranking, in [0, 1]: 1 ranks by the
+            index as printed in the paper, 0 by the mean.
         candidates: Size of the pool.
         multivariate: One joint density (a kernel is a whole arm) instead of one per parameter.
         startup: Below this many arms with a reward, draw from P0.
@@ -43,12 +45,14 @@ class TPE(Oracle):
     """
 
     gamma: float = 0.3
+    optimism: float = 0.5
     candidates: int = 24
     multivariate: bool = True
     startup: int = 10
 
     def __post_init__(self) -> None:
         check_fraction("gamma", self.gamma)
+        check_number("optimism", self.optimism, 0.0, 1.0, closed=True)
         check_count("candidates", self.candidates, least=1)
         check_count("startup", self.startup)
 
@@ -58,7 +62,7 @@ class TPE(Oracle):
         """The candidate with the highest density ratio that is not yet an arm."""
         if arms.exhausted:
             return Exhausted()
-        split = split_by_score(arms, scores, self.gamma)
+        split = split_by_score(arms, scores, self.gamma, self.optimism)
         if len(split.good) + len(split.bad) < max(self.startup, 2):
             return draw_new(arms, rng)
         unseen = try_unseen(arms, rng)

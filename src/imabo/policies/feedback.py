@@ -22,8 +22,16 @@ def feedback_rate(arms: ActiveSet) -> float:
     return (totals.n_rewards + 1.0) / (totals.n_rewards + missing + 1.0)
 
 
-def effective_counts(arms: ActiveSet) -> tuple[float, Floats]:
-    """(N~, n~): rewards in hand plus p times the pending pulls, for the study and for each arm.
+def effective_total(arms: ActiveSet) -> float:
+    """N~: all rewards in hand plus p times the pending pulls; the plain count when none is out."""
+    totals = arms.totals
+    if not totals.n_pending:
+        return float(totals.n_rewards)
+    return totals.n_rewards + feedback_rate(arms) * totals.n_pending
+
+
+def effective_counts(arms: ActiveSet) -> Floats:
+    """n~ of each arm: its rewards in hand plus p times its pending pulls.
 
     With instant feedback these are the plain counts. An arm counts for at least half of the rewards
     that its pulls should have brought: otherwise one whose feedback never comes would keep its
@@ -31,17 +39,15 @@ def effective_counts(arms: ActiveSet) -> tuple[float, Floats]:
     """
     totals = arms.totals
     if totals.n_pulls == totals.n_rewards:
-        return float(totals.n_rewards), np.maximum(arms.n_rewards, _UNSERVED)
+        return np.maximum(arms.n_rewards, _UNSERVED)
     p = feedback_rate(arms)
-    effective = np.maximum(arms.n_rewards + p * arms.n_pending, 0.5 * p * arms.n_pulls)
-    return totals.n_rewards + p * totals.n_pending, np.maximum(effective, _UNSERVED)
+    expected = np.maximum(arms.n_rewards + p * arms.n_pending, 0.5 * p * arms.n_pulls)
+    return np.maximum(expected, _UNSERVED)
 
 
-def printed_counts(arms: ActiveSet) -> tuple[float, Floats]:
-    """(N~, n~) to the letter of eq. (delayed-feedback): n~ has one more, and no lower limit."""
-    p = feedback_rate(arms)
-    totals = arms.totals
-    return totals.n_rewards + p * totals.n_pending, arms.n_rewards + p * arms.n_pending + 1.0
+def printed_counts(arms: ActiveSet) -> Floats:
+    """n~ to the letter of eq. (delayed-feedback): it has one more, and no lower limit."""
+    return arms.n_rewards + feedback_rate(arms) * arms.n_pending + 1.0
 
 
 def effective_start(arms: ActiveSet) -> float:

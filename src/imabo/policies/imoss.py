@@ -13,6 +13,7 @@ from imabo.policies.base import Policy
 from imabo.policies.feedback import (
     effective_counts,
     effective_start,
+    effective_total,
     printed_counts,
     rewarded_counts,
 )
@@ -70,8 +71,8 @@ class IMOSS(Policy):
         if self.delay == "blind":
             t, start = arms.totals.n_pulls + 1.0, float(arms.restart.n_pulls)
         else:
-            counted, _ = effective_counts(arms)
-            t, start = counted + (self.delay == "aware"), effective_start(arms)
+            t = effective_total(arms) + (self.delay == "aware")
+            start = effective_start(arms)
         # A late reward can make N~ smaller than it was at the restart for a moment.
         due = max(t - start, 0.0) ** self.beta
         return "oracle" if arms.n_growing - arms.restart.n_arms < due else None
@@ -82,12 +83,11 @@ class IMOSS(Policy):
         if self.delay == "blind":
             t, n = arms.totals.n_pulls + 1.0, rewarded_counts(arms)
         elif self.delay == "printed":
-            t, n = printed_counts(arms)
-            t = max(t, 1.0)  # below 1 the bonus is 0 as well, and log 0 does not come up
+            # Below 1 the bonus is 0 as well, and log 0 does not come up.
+            t, n = max(effective_total(arms), 1.0), printed_counts(arms)
             k = t**self.beta  # eq. (delayed-feedback)
         else:
-            t, n = effective_counts(arms)
-            t += 1.0  # the round being decided
+            t, n = effective_total(arms) + 1.0, effective_counts(arms)  # t: the round being decided
         # log+(t / (K n)) / n, the budget of both forms
         budgets = np.maximum(np.log(t / (k * n)), 0.0) / n
         if self.index == "kl":

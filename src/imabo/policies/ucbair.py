@@ -10,7 +10,7 @@ import numpy as np
 
 from imabo.arms import ActiveSet, Floats
 from imabo.policies.base import Policy
-from imabo.policies.feedback import effective_counts, effective_start
+from imabo.policies.feedback import effective_counts, effective_start, effective_total
 from imabo.settings import check_fraction
 
 
@@ -40,14 +40,13 @@ class UCBAIR(Policy):
 
     def growth(self, arms: ActiveSet) -> Literal["warmup", "oracle"] | None:
         """A new arm while K < t^beta."""
-        counted, _ = effective_counts(arms)
-        due = max(counted + 1.0 - effective_start(arms), 0.0) ** self.beta
+        due = max(effective_total(arms) + 1.0 - effective_start(arms), 0.0) ** self.beta
         return "oracle" if arms.n_growing - arms.restart.n_arms < due else None
 
     def scores(self, arms: ActiveSet) -> Floats:
         """UCB-V of every row."""
-        counted, n = effective_counts(arms)
-        t = max(counted + 1.0, 2.0)
+        n = effective_counts(arms)
+        t = max(effective_total(arms) + 1.0, 2.0)
         # The sequence the authors recommend; below t = 2 its inner logarithm is not positive.
         e = 2.0 * math.log(10.0 * math.log(t))
         return arms.known_means() + np.sqrt(2.0 * arms.variances() * e / n) + 3.0 * e / n
