@@ -82,8 +82,9 @@ class Users:
         return due
 
 
-def run(store: str, rounds: int, seed: int | None, out: TextIO = sys.stdout) -> None:
+def run(store: str, rounds: int, seed: int | None) -> None:
     """Serve ``rounds`` simulated requests and show what was learned."""
+    out = sys.stdout
     began, tick = time.time(), [0]
     # One request is one second of the study's clock, however fast the simulation runs.
     study = Study.create(
