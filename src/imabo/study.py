@@ -111,18 +111,12 @@ class Study(Facts):
             window_s=window_s,
             created_at=checked_clock(clock)(),
         )
-        owns_store = not isinstance(store, Store)
-        opened = open_store(store)
-        try:
+        with _opened(store) as (opened, owns_store):
             try:
                 opened.create(record)
             except StudyExists:
                 require_same(opened, record, any_seed=seed is None)
             return cls._load(opened, name, policy, oracle, clock, owns_store)
-        except BaseException:
-            if owns_store:
-                opened.close()
-            raise
 
     @classmethod
     def open(
@@ -141,14 +135,8 @@ class Study(Facts):
         """
         checked_name(name)
         checked_clock(clock)
-        owns_store = not isinstance(store, Store)
-        opened = open_store(store)
-        try:
+        with _opened(store) as (opened, owns_store):
             return cls._load(opened, name, policy, oracle, clock, owns_store)
-        except BaseException:
-            if owns_store:
-                opened.close()
-            raise
 
     @classmethod
     def _load(
@@ -332,17 +320,11 @@ class Study(Facts):
         must not have a study of that name yet (``StudyExists``).
         """
         record, entries = read_log(lines, policy, oracle)
-        owns_store = not isinstance(store, Store)
-        opened = open_store(store)
-        try:
+        with _opened(store) as (opened, owns_store):
             opened.create(record)
             study = cls._load(opened, record.name, policy, oracle, time.time, owns_store)
             for number, entry in entries:
                 apply_entry(study._engine, number, entry)
-        except BaseException:
-            if owns_store:
-                opened.close()
-            raise
         study._engine.clock = time.time
         return study
 
@@ -448,3 +430,16 @@ class Study(Facts):
                 "close() was called on it",
                 "open it again with Study.open(name, store=...)",
             )
+
+
+@contextmanager
+def _opened(store: str | Store | None) -> Iterator[tuple[Store, bool]]:
+    """A store and whether it is ours to close, as is done when the block raises."""
+    owns_store = not isinstance(store, Store)
+    opened = open_store(store)
+    try:
+        yield opened, owns_store
+    except BaseException:
+        if owns_store:
+            opened.close()
+        raise

@@ -13,7 +13,7 @@ from imabo.space import Config
 
 _TRIES = 100  # P0 draws before a finite space is listed instead
 _MOST_TRIES = 2_000  # the same where it cannot be: the continuum may be one rare branch
-_LISTABLE = 10_000  # a space of at most this many configurations is listed whole
+_LISTABLE = 5_000  # a space of at most this many configurations is listed whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,21 @@ def draw_new(arms: ActiveSet, rng: np.random.Generator) -> Proposal | Exhausted:
         config = arms.space.sample(rng)
         if config not in arms:
             return Proposal(config, origin="baseline")
-    unseen = list_new(arms)
-    if not unseen:
-        return Exhausted()
-    return Proposal(unseen[int(rng.integers(len(unseen)))], origin="baseline")
+    pool = fresh_pool(arms, rng)
+    return Proposal(pool[int(rng.integers(len(pool)))], "baseline") if pool else Exhausted()
 
 
-def list_new(arms: ActiveSet) -> list[Config]:
-    """Configurations that are not arms: all of a finite space, or some when it is large.
+def fresh_pool(arms: ActiveSet, rng: np.random.Generator) -> list[Config]:
+    """Configurations that are not arms, to choose from: all of a small space, else P0 draws.
 
-    A continuum cannot be listed: there it is none.
+    Where P0 hardly ever draws a new one, the first of a list. A continuum cannot be listed.
     """
     space, n_configs = arms.space, arms.space.n_configs
-    if n_configs is None and any(p.n_values is None for p in space.parameters.values()):
-        return []
+    if n_configs is None or n_configs > _LISTABLE:
+        drawn = (space.sample(rng) for _ in range(_TRIES))
+        pool = {space.identity(config): config for config in drawn if config not in arms}
+        if pool or any(p.n_values is None for p in space.parameters.values()):
+            return list(pool.values())
     unseen = (config for config in space.configs() if config not in arms)
     is_small = n_configs is not None and n_configs <= _LISTABLE
     return list(unseen if is_small else itertools.islice(unseen, _TRIES))

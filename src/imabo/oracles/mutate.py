@@ -11,18 +11,17 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats, Ints
 from imabo.bounds import kl_upper
 from imabo.density import Parzen
-from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
+from imabo.oracles.base import Proposal
 from imabo.oracles.local import leaders, switch
-from imabo.oracles.split import Split, category_counts, split_by_score
-from imabo.oracles.unseen import try_unseen
-from imabo.settings import check_count, check_fraction, check_number
+from imabo.oracles.parzen import ParzenOracle
+from imabo.oracles.split import Split, category_counts
 from imabo.space import Config
 
 _LISTED = 256  # a coordinate with at most this many values is tried whole if sampling fails
 
 
 @dataclass(frozen=True, slots=True)
-class Mutate(Oracle):
+class Mutate(ParzenOracle):
     """Take the best arm, change one parameter (IMOSS-mutate-KLxPE); the strongest cheap oracle.
 
     (a) The arm is the one with the highest empirical mean. (b) The parameter is chosen by KL-UCB,
@@ -52,36 +51,15 @@ class Mutate(Oracle):
         (20, 'y')
     """
 
-    gamma: float = 0.3
-    optimism: float = 0.5
-    candidates: int = 24
-    startup: int = 10
-
-    def __post_init__(self) -> None:
-        check_fraction("gamma", self.gamma)
-        check_number("optimism", self.optimism, 0.0, 1.0, closed=True)
-        check_count("candidates", self.candidates, least=1)
-        check_count("startup", self.startup)
-
-    def propose(
-        self, arms: ActiveSet, scores: Floats, rng: np.random.Generator
-    ) -> Proposal | Exhausted:
+    def compare(self, arms: ActiveSet, split: Split, rng: np.random.Generator) -> Proposal | None:
         """A leading arm with one parameter changed, never an arm that exists."""
-        if arms.exhausted:
-            return Exhausted()
-        split = split_by_score(arms, scores, self.gamma, self.optimism)
-        if len(split.good) + len(split.bad) < max(self.startup, 2):
-            return draw_new(arms, rng)
-        unseen = try_unseen(arms, rng)
-        if unseen is not None:
-            return unseen
-        for parent in leaders(arms, rng):  # step (a)
+        for parent in leaders(arms, rng):
             for coordinate in _coordinates(arms, parent, rng):
                 config = self._mutate(arms, split, parent, coordinate, rng)
                 if config is not None:
                     name = arms.space.names[coordinate]
                     return Proposal(config, parent=int(arms.ids[parent]), mutated=name)
-        return draw_new(arms, rng)
+        return None
 
     def _mutate(
         self, arms: ActiveSet, split: Split, parent: int, coordinate: int, rng: np.random.Generator

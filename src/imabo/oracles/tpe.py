@@ -8,17 +8,14 @@ import numpy as np
 
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.density import Parzen
-from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, list_new
-from imabo.oracles.split import category_counts, split_by_score
-from imabo.oracles.unseen import try_unseen
-from imabo.settings import check_count, check_fraction, check_number
+from imabo.oracles.base import Proposal, fresh_pool
+from imabo.oracles.parzen import ParzenOracle
+from imabo.oracles.split import Split, category_counts
 from imabo.space import Config
-
-_LISTED = 2_000  # score at most this many listed configurations when sampling finds nothing new
 
 
 @dataclass(frozen=True, slots=True)
-class TPE(Oracle):
+class TPE(ParzenOracle):
     """The tree-structured Parzen estimator over the whole configuration (IMOSS-TPE).
 
     Splits the arms at the gamma quantile of the policy's index, fits one density to each group and
@@ -31,8 +28,8 @@ class TPE(Oracle):
         optimism: Share of the index's bonus that counts in the ranking, in [0, 1]: 1 ranks by the
             index as printed in the paper, 0 by the mean.
         candidates: Size of the pool.
-        multivariate: One joint density (a kernel is a whole arm) instead of one per parameter.
         startup: Below this many arms with a reward, draw from P0.
+        multivariate: One joint density (a kernel is a whole arm) instead of one per parameter.
 
     Example:
         >>> from imabo import Float, Space
@@ -44,38 +41,17 @@ class TPE(Oracle):
         True
     """
 
-    gamma: float = 0.3
-    optimism: float = 0.5
-    candidates: int = 24
     multivariate: bool = True
-    startup: int = 10
 
-    def __post_init__(self) -> None:
-        check_fraction("gamma", self.gamma)
-        check_number("optimism", self.optimism, 0.0, 1.0, closed=True)
-        check_count("candidates", self.candidates, least=1)
-        check_count("startup", self.startup)
-
-    def propose(
-        self, arms: ActiveSet, scores: Floats, rng: np.random.Generator
-    ) -> Proposal | Exhausted:
+    def compare(self, arms: ActiveSet, split: Split, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the highest density ratio that is not yet an arm."""
-        if arms.exhausted:
-            return Exhausted()
-        split = split_by_score(arms, scores, self.gamma, self.optimism)
-        if len(split.good) + len(split.bad) < max(self.startup, 2):
-            return draw_new(arms, rng)
-        unseen = try_unseen(arms, rng)
-        if unseen is not None:
-            return unseen
         good = self._fit(arms, split.good)
         bad = self._fit(arms, split.bad)
-        pool = _new_configs(arms, np.hstack([part.sample(rng, self.candidates) for part in good]))
-        if not pool and arms.space.n_configs is not None:
-            # Every draw is an arm already: rank what is left instead.
-            pool = list_new(arms)[:_LISTED]
+        points = np.hstack([part.sample(rng, self.candidates) for part in good])
+        # When every draw is an arm already, rank what is left.
+        pool = _new_configs(arms, points) or fresh_pool(arms, rng)
         if not pool:
-            return draw_new(arms, rng)
+            return None
         units, mask = _encode(arms, pool)
         ratio = _log_density(arms, good, units, mask) - _log_density(arms, bad, units, mask)
         return Proposal(pool[int(ratio.argmax())])

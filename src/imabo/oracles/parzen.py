@@ -1,0 +1,53 @@
+"""What TPE and Mutate share: arms in a good and a bad group, and when not to trust them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from imabo.arms import ActiveSet, Floats
+from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
+from imabo.oracles.split import Split, split_by_score
+from imabo.oracles.unseen import try_unseen
+from imabo.settings import check_count, check_fraction, check_number
+
+
+@dataclass(frozen=True, slots=True)
+class ParzenOracle(Oracle):
+    """Compares the density of good arms with that of bad arms.
+
+    Args:
+        gamma: Share of arms in the good group, in (0, 1).
+        optimism: Share of the index's bonus that counts in the ranking, in [0, 1]: 1 ranks by the
+            index as printed in the paper, 0 by the mean.
+        candidates: How many draws of the good density are compared.
+        startup: Below this many arms with a reward, draw from P0.
+    """
+
+    gamma: float = 0.3
+    optimism: float = 0.5
+    candidates: int = 24
+    startup: int = 10
+
+    def __post_init__(self) -> None:
+        check_fraction("gamma", self.gamma)
+        check_number("optimism", self.optimism, 0.0, 1.0, closed=True)
+        check_count("candidates", self.candidates, least=1)
+        check_count("startup", self.startup)
+
+    def propose(
+        self, arms: ActiveSet, scores: Floats, rng: np.random.Generator
+    ) -> Proposal | Exhausted:
+        """The most promising configuration by the two densities that is not yet an arm."""
+        if arms.exhausted:
+            return Exhausted()
+        split = split_by_score(arms, scores, self.gamma, self.optimism)
+        if len(split.good) + len(split.bad) < max(self.startup, 2):
+            return draw_new(arms, rng)
+        return try_unseen(arms, rng) or self.compare(arms, split, rng) or draw_new(arms, rng)
+
+    @abstractmethod
+    def compare(self, arms: ActiveSet, split: Split, rng: np.random.Generator) -> Proposal | None:
+        """The proposal by the densities of the two groups, or None when they yield nothing new."""
