@@ -49,6 +49,7 @@ CODES = {
     "StudyExists": "study_exists",
     "NothingToServe": "nothing_to_serve",
     "NoRewards": "no_rewards",
+    "MissingData": "missing_data",
     "MissingExtra": "missing_extra",
     "ReplayMismatch": "replay_mismatch",
     "StoreError": "store_error",

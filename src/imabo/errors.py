@@ -109,6 +109,12 @@ class MissingExtra(ImaboError, ImportError):
     code = "missing_extra"
 
 
+class MissingData(ImaboError, LookupError):
+    """A data set that imabo does not ship and that was not found."""
+
+    code = "missing_data"
+
+
 class ReplayMismatch(ImaboError):
     """A log whose decisions this version of the code does not reproduce."""
 

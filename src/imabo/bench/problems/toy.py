@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from imabo.arms import Floats
+from imabo.bench.problems.base import Problem
 from imabo.space import Config, Float, Space
 
 _GRID = 200_001  # points between which the optimum is searched

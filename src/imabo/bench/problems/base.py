@@ -1,0 +1,60 @@
+"""What a benchmark problem is: a space whose true means are known, and how it is observed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from imabo.space import Config, Space
+
+QUANTILE_DRAWS = 4_000  # P0 draws that estimate the quantile of the rho-regret
+
+
+class Problem(ABC):
+    """A space, the true mean reward of each configuration, and its optimum.
+
+    Subclass it with ``name``, ``space``, ``mean`` and ``optimum``; ``draw`` flips a coin unless it
+    is overridden. Problems are cheap to make (data is read when it is first needed) and hold no
+    state that a run changes, so that one object may serve many runs.
+    """
+
+    name: str
+    reward_range: tuple[float, float] | None = (0.0, 1.0)
+    is_exact: ClassVar[bool] = True  # False: the optimum is the best of many draws
+
+    @property
+    @abstractmethod
+    def space(self) -> Space:
+        """What may be served."""
+
+    @abstractmethod
+    def mean(self, config: Config) -> float:
+        """The true mean reward of a configuration."""
+
+    @property
+    @abstractmethod
+    def optimum(self) -> float:
+        """The highest mean, computed, not typed in."""
+
+    def draw(self, config: Config, rng: np.random.Generator) -> float:
+        """One reward: a coin flip with the true mean."""
+        return float(rng.random() < self.mean(config))
+
+    def runtime(self, config: Config) -> float | None:
+        """Seconds that evaluating the configuration takes, where the problem knows it."""
+        del config
+        return None
+
+    @cached_property
+    def sampled_means(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Means of ``QUANTILE_DRAWS`` draws from P0 (seed 0), sorted."""
+        rng = np.random.default_rng(0)
+        draws = [self.mean(self.space.sample(rng)) for _ in range(QUANTILE_DRAWS)]
+        return np.sort(np.array(draws, dtype=np.float64))
+
+    def quantile(self, rho: float) -> float:
+        """mu_rho, the top-rho quantile of the mean under P0."""
+        return float(np.quantile(self.sampled_means, 1.0 - rho))
