@@ -5,13 +5,21 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(VENV)/.core
 
-.PHONY: demo test lint types bench-engine bench-toy clean
+.PHONY: demo test browser lint types bench-engine bench-toy clean
 
 demo: $(CORE)
 	$(BIN)/imabo demo
 
-test: $(STAMP) lint types
+test: $(STAMP) browser lint types
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# The report's page is opened in a real browser; Debian's is installed where that is possible.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+		|| command -v google-chrome >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+			&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+		|| echo "WARNING: no chromium and no way to install it: tests of the page will not run"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -24,7 +32,8 @@ bench-engine: $(STAMP)
 	$(BIN)/python -m imabo.bench.engine
 
 bench-toy: $(STAMP)
-	$(BIN)/python -m imabo.bench.regret
+	$(BIN)/imabo bench run --problem toy/sin1 toy/garland toy/rastrigin toy/gaussian \
+		--method random imoss-random imoss-tpe imoss-mutate --seeds 20 --out bench-results/toy
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

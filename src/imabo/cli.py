@@ -1,4 +1,4 @@
-"""The command line: ``imabo demo``."""
+"""The command line: ``imabo demo`` and ``imabo bench``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from imabo import demo
+from imabo.bench.commands import add_parser
 from imabo.errors import ImaboError
 
 
@@ -14,14 +15,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns 0, 1 for an error that is explained, 2 for wrong usage."""
     options = _parser().parse_args(arguments)
     try:
-        demo.run(options.store, options.rounds, options.seed)
+        return int(options.run(options))
     except ImaboError as error:
         print(f"imabo: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nimabo: stopped; everything served so far is in the store", file=sys.stderr)
+        print("\nimabo: stopped; what was done so far is kept", file=sys.stderr)
         return 130
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,7 +40,14 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--store", default="sqlite:///imabo-demo.db", help="where to keep the study (%(default)s)"
     )
+    show.set_defaults(run=_demo)
+    add_parser(commands)
     return parser
+
+
+def _demo(options: argparse.Namespace) -> int:
+    demo.run(options.store, options.rounds, options.seed)
+    return 0
 
 
 def _rounds(text: str) -> int:

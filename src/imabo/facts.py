@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from imabo.arms import ActiveSet
 from imabo.engine import Engine
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -25,6 +26,15 @@ class Facts:
     def space(self) -> Space:
         """The current space."""
         return self._engine.view.space
+
+    @property
+    def view(self) -> ActiveSet:
+        """The arms in columns, as policies and oracles see them.
+
+        For oracles of your own and for diagnosis; do not change it. It is the study's own and moves
+        on with the next ``ask`` or ``tell``.
+        """
+        return self._engine.view
 
     @property
     def space_version(self) -> int:

@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from imabo.bench import engine, regret
-from imabo.bench.toy import NAMES
+from imabo import cli
+from imabo.bench import engine
+from imabo.bench.play import play
+from imabo.bench.problems.toy import Toy
 
 
-def test_regret_prints_a_row_for_every_function(capsys: pytest.CaptureFixture[str]) -> None:
-    regret.main(["--rounds", "120", "--seeds", "2", "--jobs", "1"])
-    rows = capsys.readouterr().out.splitlines()
-    assert [row.split()[0] for row in rows[-len(NAMES) :]] == list(NAMES)
+def command(*arguments: str) -> int:
+    return cli.main(["bench", *arguments])
+
+
+def test_run_ends_with_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ["--method", "random", "imoss-mutate", "--rounds", "120", "--seeds", "2"]
+    arguments += ["--jobs", "1", "--dim", "2", "--out", str(tmp_path)]
+    assert command("run", "--problem", "toy/sin1", "toy/gaussian", *arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["random", "imoss-mutate"]
+    assert [line.split()[0] for line in lines[2:4]] == ["toy/sin1:d2", "toy/gaussian:d2"]
+    assert (tmp_path / "rows.jsonl").read_text().count("\n") == 8
+
+
+def test_list_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("list") == 0
+    out = capsys.readouterr().out
+    for name in ("toy/garland", "nasbench201/cifar10", "imoss-tpe", "hier-mab", "tpe-70", "hoo-t"):
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--problem", "toy/none", "--method", "random"], "toy/none"),
+        (["--problem", "toy/sin1", "--method", "magic"], "magic"),
+        (["--problem", "toy/sin1", "--method", "random", "--seeds", "0"], "seeds"),
+        (["--problem", "toy/sin1", "--method", "random", "--rounds", "0"], "rounds"),
+        (["--problem", "lcbench/167200", "--method", "random", "--data", "nowhere"], "lcbench"),
+    ],
+)
+def test_what_cannot_run_is_told_before_anything_runs(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("run", *arguments, "--out", str(tmp_path / "out")) == 1
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out" / "rows.jsonl").exists()
 
 
 def test_learning_loses_less_than_serving_at_random() -> None:
     """Gaussian, 1,500 rounds, seeds 0 to 2: far apart, whatever the machine."""
+    toy = Toy("gaussian")
     at_random, learned = (
-        sum(regret.cumulative_regret("gaussian", method, seed, 1500) for seed in range(3))
-        for method in ("random serving", "IMOSS-Mutate")
+        sum(play(toy, method, seed, 1500)["regret"][-1] for seed in range(3))
+        for method in ("random", "imoss-mutate")
     )
     assert learned < 0.75 * at_random
 
