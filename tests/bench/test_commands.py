@@ -26,6 +26,21 @@ def test_run_ends_with_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert (tmp_path / "rows.jsonl").read_text().count("\n") == 8
 
 
+def test_packed_rows_are_small_and_can_be_reported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["--method", "random", "imoss-tpe", "--rounds", "600", "--seeds", "2"]
+    arguments += ["--problem", "toy/sin1", "--jobs", "1", "--out", str(tmp_path / "rows")]
+    assert command("run", *arguments) == 0
+    folder = str(tmp_path / "rows")
+    assert command("pack", folder, folder, "--out", str(tmp_path / "small")) == 0
+    packed = tmp_path / "small" / "rows.jsonl.gz"
+    assert "4 rows" in capsys.readouterr().out
+    assert packed.stat().st_size < 0.2 * (tmp_path / "rows" / "rows.jsonl").stat().st_size
+    assert command("report", str(tmp_path / "small")) == 0
+    assert "imoss-tpe" in (tmp_path / "small" / "report.html").read_text()
+
+
 def test_list_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("list") == 0
     out = capsys.readouterr().out

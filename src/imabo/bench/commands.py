@@ -9,6 +9,8 @@ from pathlib import Path
 
 from imabo.bench import claims
 from imabo.bench.methods import method_names, open_method
+from imabo.bench.pack import pack
+from imabo.bench.play import Row
 from imabo.bench.problems import open_problem, problem_names
 from imabo.bench.summary import regret_table
 from imabo.bench.sweep import DelaySettings, Results, check_seeds, sweep, tasks_of
@@ -49,6 +51,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
         parser.add_argument("--data", type=Path, help="folder of data sets (or IMABO_DATA)")
         parser.add_argument("--out", type=Path, default=Path("bench-results"), help="(%(default)s)")
+    packing = parts.add_parser("pack", help="rows of some folders, small enough to commit")
+    packing.add_argument("folder", type=Path, nargs="+")
+    packing.add_argument("--out", type=Path, required=True, help="folder for rows.jsonl.gz")
+    packing.set_defaults(run=pack_rows)
     reporting = parts.add_parser("report", help="one HTML page of a folder of results")
     reporting.add_argument("folder", type=Path)
     reporting.add_argument("--out", type=Path, help="the page (FOLDER/report.html)")
@@ -124,6 +130,16 @@ def report(options: argparse.Namespace) -> int:
     if options.data is not None:
         os.environ["IMABO_DATA"] = str(options.data)  # for the landscape of each problem
     print(f"page: {write_report(options.folder, options.out, options.png)}")
+    return 0
+
+
+def pack_rows(options: argparse.Namespace) -> int:
+    """Write the rows of some folders once more, small; equal runs once."""
+    rows: dict[tuple[object, ...], Row] = {}
+    for folder in options.folder:
+        results = Results(folder)
+        rows |= {results.key(row): row for row in results.rows()}
+    print(f"{len(rows)} rows: {pack(rows.values(), options.out)}")
     return 0
 
 
