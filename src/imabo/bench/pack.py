@@ -17,7 +17,7 @@ _DIGITS: Final = 5
 def pack(rows: Iterable[Row], out: Path) -> Path:
     """Write rows to OUT/rows.jsonl.gz with few checkpoints and five digits.
 
-    ``imabo bench report OUT`` reads them; curves are coarser and the means of the arms are left out.
+    ``imabo bench report OUT`` reads them; curves are coarser, the means of the arms left out.
     """
     out.mkdir(parents=True, exist_ok=True)
     path = out / "rows.jsonl.gz"
