@@ -159,7 +159,6 @@ def judge(options: argparse.Namespace) -> int:
                 quick=options.quick,
                 jobs=options.jobs,
                 data=options.data,
-                out=sys.stderr,
             )
         )
         print(verdicts[-1], flush=True)

@@ -161,12 +161,12 @@ def sweep(
     *,
     jobs: int = 1,
     ray: str | None = None,
-    out: TextIO = sys.stderr,
+    out: TextIO | None = None,
 ) -> None:
     """Play the tasks that have no row yet."""
     done = results.keys()
     todo = [task for task in tasks if task.key not in done]
-    progress = _Progress(len(todo), len(tasks) - len(todo), out)
+    progress = _Progress(len(todo), len(tasks) - len(todo), out or sys.stderr)
     runner = _on_ray(todo, ray) if ray is not None else _on_cores(todo, jobs)
     for row in runner:
         results.add(row)

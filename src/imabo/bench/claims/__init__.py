@@ -55,7 +55,7 @@ def judge(
     quick: bool = False,
     jobs: int = 1,
     data: Path | None = None,
-    out: TextIO,
+    out: TextIO | None = None,
 ) -> Verdict:
     """Run what the claim needs and is not there yet, then compare."""
     tasks = [task for runs in claim.runs for task in _tasks(runs, quick, data)]

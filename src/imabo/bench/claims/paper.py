@@ -199,8 +199,8 @@ CLAIMS: Final = (
                 for worse, better in itertools.pairwise(IMOSS)
             ),
         ),
-        "TPE ranks arms by half of the index's bonus, which lowers its regret to that of Mutate, so "
-        "that the order TPE > Mutate is within noise. Mutate's own difference from the reference "
+        "TPE ranks arms by half of the index's bonus, which lowers its regret to that of Mutate: "
+        "the order TPE > Mutate is within noise. Mutate's own difference from the reference "
         "on two tasks is not explained: see docs/decisions/0003-ranking-arms.md.",
     ),
     Claim(
