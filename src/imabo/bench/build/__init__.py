@@ -1,0 +1,1 @@
+"""Scripts that rebuild the tables shipped with the benchmark problems, from the original data."""
