@@ -95,13 +95,17 @@ def _coordinates(arms: ActiveSet, parent: int, rng: np.random.Generator) -> Iter
 
 
 def _fit_column(arms: ActiveSet, rows: Ints, coordinate: int) -> Parzen:
+    """The density of one coordinate's values in some arms."""
     rows = rows[arms.mask[rows, coordinate]]
+    categories = category_counts(arms)[coordinate : coordinate + 1]
+    if not categories[0]:
+        # One kernel a value: arms that descend from each other share most of theirs, and counted
+        # again and again they would pin the density, and so the next mutation, to where it is.
+        _, firsts = np.unique(arms.units[rows, coordinate], return_index=True)
+        rows = rows[np.sort(firsts)]
     column = slice(coordinate, coordinate + 1)
     return Parzen.fit(
-        arms.units[rows, column],
-        arms.mask[rows, column],
-        category_counts(arms)[column],
-        bandwidth="neighbours",
+        arms.units[rows, column], arms.mask[rows, column], categories, bandwidth="neighbours"
     )
 
 
