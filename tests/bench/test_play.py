@@ -11,6 +11,7 @@ from imabo.bench.play import checkpoints, play
 from imabo.bench.problems.base import Problem
 from imabo.bench.problems.delays import Delay
 from imabo.bench.problems.toy import Toy
+from imabo.errors import InvalidSetting
 from imabo.space import Config
 
 from .small import Scripted, Three
@@ -106,3 +107,14 @@ def test_checkpoints_rise_to_the_last_round(rounds: int) -> None:
     assert found == sorted(set(found))
     assert found[-1] == rounds
     assert len(found) <= 45
+
+
+def test_a_problem_checks_its_own_optimum() -> None:
+    class Wrong(Three):
+        optimum = 0.6
+
+    Three().check_optimum()
+    with pytest.raises(InvalidSetting, match=r"0\.75"):
+        Wrong().check_optimum()
+    Wrong.is_exact = False
+    Wrong().check_optimum()

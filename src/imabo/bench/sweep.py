@@ -74,7 +74,9 @@ def run_task(task: Task) -> Row:
 
 @lru_cache(maxsize=32)
 def _problem(name: str, data: str | None) -> Problem:
-    return open_problem(name, data=None if data is None else Path(data))
+    problem = open_problem(name, data=None if data is None else Path(data))
+    problem.check_optimum()
+    return problem
 
 
 @lru_cache(maxsize=32)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from imabo.errors import InvalidSetting
 from imabo.space import Config, Space
 
 QUANTILE_DRAWS = 4_000  # P0 draws that estimate the quantile of the rho-regret
@@ -54,6 +55,20 @@ class Problem(ABC):
         rng = np.random.default_rng(0)
         draws = [self.mean(self.space.sample(rng)) for _ in range(QUANTILE_DRAWS)]
         return np.sort(np.array(draws, dtype=np.float64))
+
+    def check_optimum(self) -> None:
+        """Refuse an optimum that one of the sampled means beats.
+
+        Where it is only the best of many draws (``is_exact`` is False) it may be beaten: then
+        regret is negative, and that is all.
+        """
+        best = float(self.sampled_means[-1])
+        if self.is_exact and best > self.optimum + 1e-9:
+            raise InvalidSetting(
+                f"{self.name} says its optimum is {self.optimum}",
+                f"a draw from P0 has the mean {best}",
+                "correct the optimum, or set is_exact to False",
+            )
 
     def quantile(self, rho: float) -> float:
         """mu_rho, the top-rho quantile of the mean under P0."""
