@@ -7,6 +7,7 @@ from typing import Final
 
 from imabo.bench.claims.base import DELAYED, Claim, Runs
 from imabo.bench.claims.comparisons import About, AtMost, Growth, Lower, Near
+from imabo.bench.problems.tables import INSTANCES
 from imabo.bench.sweep import DelaySettings
 
 TREES: Final = ("stosoo", "hoo-t", "stroquool")
@@ -15,21 +16,8 @@ TOYS: Final = ("toy/sin1", "toy/garland", "toy/rastrigin", "toy/gaussian")
 LCBENCH: Final = ("lcbench/167200", "lcbench/168868", "lcbench/189908")
 REFERENCE_P0: Final = tuple(f"{name}:uniform-ints" for name in LCBENCH)
 REFERENCE_OPTIMA: Final = (0.8524, 0.9972, 0.9263)  # the p* that the reference measured against
-MLP: Final = tuple(
-    f"hpobench-mlp/{name}"
-    for name in (
-        "australian",
-        "blood_transfusion",
-        "car",
-        "credit_g",
-        "kc1",
-        "phoneme",
-        "segment",
-        "vehicle",
-    )
-)
-NAS: Final = ("nasbench201/cifar10", "nasbench201/cifar100", "nasbench201/imagenet")
-GRIDS: Final = ("rf-grid/credit-g", *MLP, *NAS)
+TABLES: Final = tuple(f"{family}/{name}" for family, names in INSTANCES.items() for name in names)
+GRIDS: Final = ("rf-grid/credit-g", *TABLES)
 TPE_K: Final = tuple(f"tpe-{k}" for k in (1, 10, 50, 70, 100, 200))
 BUDGETS: Final = (1000, 3000, 5000, 10_000)
 PAPER_DELAY: Final = DelaySettings(feedback_freq=0.2, window_quantile=0.95)
