@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from imabo.arms import ActiveSet, Floats
-from imabo.oracles import Exhausted, Oracle, Proposal, Random
+from imabo.oracles import Exhausted, Oracle, Proposal, Random, TabPFN
 from imabo.testing.oracles import OracleContract
 
 from .cases import ORACLES, public_classes
@@ -21,7 +21,8 @@ class TestEveryOracle(OracleContract):
 
 
 def test_no_public_oracle_is_missed() -> None:
-    assert {type(oracle) for oracle in ORACLES.values()} == public_classes()
+    elsewhere = {TabPFN}  # needs weights: test_tabpfn.py puts it through the contract
+    assert {type(oracle) for oracle in ORACLES.values()} == public_classes() - elsewhere
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,3 @@
+"""What the tests of TabPFN share: weights that are made here."""
+
+from .checkpoint import checkpoint as checkpoint
