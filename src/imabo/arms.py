@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +13,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from imabo.errors import InvalidSetting
 from imabo.space import Config, Space
+from imabo.space.scalars import show
 
 ArmState = Literal["active", "paused", "retired"]
 Origin = Literal["warmup", "oracle", "baseline", "manual"]
@@ -98,6 +102,72 @@ class Tally:
     marked_sum: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Beliefs:
+    """What a model expects of the arms, apart from what each arm's own rewards say.
+
+    An oracle with a model returns them with its proposal; a policy may use them as prior counts.
+
+    Args:
+        means: The expected mean reward of each arm, on the unit scale.
+        counts: How many rewards that expectation is worth, at least 0 (nothing known).
+        state: JSON-safe; what the model starts from next time (see ``ActiveSet.model_state``).
+
+    Example:
+        >>> beliefs = Beliefs(np.array([0.5, 0.75]), np.array([0.0, 3.0]), {"scale": 0.1})
+        >>> beliefs.document([1, 2])
+        {'arms': [1, 2], 'means': [0.5, 0.75], 'counts': [0.0, 3.0], 'state': {'scale': 0.1}}
+    """
+
+    means: Floats
+    counts: Floats
+    state: Mapping[str, Any]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Beliefs):
+            return NotImplemented
+        return (
+            np.array_equal(self.means, other.means)
+            and np.array_equal(self.counts, other.counts)
+            and self.state == other.state
+        )
+
+    def document(self, arms: Sequence[int]) -> dict[str, Any]:
+        """These beliefs about these arms as a store keeps them; refuses what it could not."""
+        try:
+            state = json.loads(json.dumps(dict(self.state), allow_nan=False))
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise _refused(f"state is {show(self.state)}", "it must be a JSON-safe dict") from error
+        return {
+            "arms": list(arms),
+            "means": _checked_column("means", self.means, len(arms), -math.inf),
+            "counts": _checked_column("counts", self.counts, len(arms), 0.0),
+            "state": state,
+        }
+
+
+def _checked_column(name: str, values: object, n: int, low: float) -> list[float]:
+    """One finite number an arm, as Python's own floats."""
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _refused(f"{name} is {show(values)}", "it must be an array of numbers") from error
+    if column.shape != (n,):
+        why = f"there are {n} arms, the proposed one included"
+        raise _refused(f"{name} has the shape {column.shape}", why)
+    wrong = column[~(np.isfinite(column) & (column >= low))]
+    if len(wrong):
+        kind = "finite" if low < 0.0 else "finite and at least 0"
+        raise _refused(f"{name} has the value {float(wrong[0])!r}", f"each must be {kind}")
+    numbers: list[float] = column.tolist()
+    return numbers
+
+
+def _refused(what: str, why: str) -> InvalidSetting:
+    fix = "correct the oracle: one number for each row of the active set, the proposed one last"
+    return InvalidSetting(f"the beliefs of a proposal cannot be used: {what}", why, fix)
+
+
 _COLUMNS: Final[Mapping[str, type]] = {
     "ids": np.int64,
     "n_pulls": np.float64,
@@ -111,6 +181,8 @@ _COLUMNS: Final[Mapping[str, type]] = {
     "servable": np.bool_,
     "retired": np.bool_,
     "mutated": np.int64,
+    "prior_means": np.float64,
+    "prior_counts": np.float64,
 }
 
 
@@ -125,7 +197,9 @@ class ActiveSet:
     Columns, each of length ``len(arms)``: ``ids``, ``n_pulls``, ``n_rewards``, ``n_pending``,
     ``means`` (rewards mapped to [0, 1]; NaN before the first), ``servable``, ``units`` and ``mask``
     (the configurations in the unit cube and which coordinates are active), ``mutated`` (the
-    coordinate whose mutation produced the arm, or -1).
+    coordinate whose mutation produced the arm, or -1), ``prior_means`` and ``prior_counts`` (what
+    the oracle's model last said of each arm, see ``Beliefs``; 0 where it said nothing).
+    ``model_state`` is what that model wanted to start from next time; None before it said anything.
 
     Example:
         >>> from imabo import Float, Space
@@ -147,6 +221,8 @@ class ActiveSet:
     servable: Bools
     retired: Bools
     mutated: Ints
+    prior_means: Floats
+    prior_counts: Floats
     units: Floats
     mask: Bools
 
@@ -166,6 +242,7 @@ class ActiveSet:
         self.totals = totals or Totals()
         self.restart = restart or Restart()
         self.marked_at = marked_at
+        self.model_state: Mapping[str, Any] | None = None
         self.configs: list[Config] = []
         self.n_servable = 0
         self.n_retired = 0
@@ -349,6 +426,24 @@ class ActiveSet:
         self._columns["marked_rewards"][:] = self._columns["n_rewards"]
         self._columns["marked_sums"][:] = self._columns["reward_sums"]
         self.marked_at = self.totals.n_pulls
+
+    def put_beliefs(self, beliefs: Beliefs) -> dict[str, Any]:
+        """Set what a model expects of every row; returns the document that a store keeps."""
+        document = beliefs.document(self.ids.tolist())
+        self.load_beliefs(document)
+        return document
+
+    def load_beliefs(self, document: Mapping[str, Any]) -> None:
+        """Put a document back: arms without a row are ignored, rows that it does not name get 0."""
+        means, counts = self._columns["prior_means"], self._columns["prior_counts"]
+        means[:] = counts[:] = 0.0
+        said = zip(document["arms"], document["means"], document["counts"], strict=True)
+        for arm, mean, count in said:
+            row = self._rows.get(arm)
+            if row is not None:
+                means[row], counts[row] = mean, count
+        # A copy: nobody who looks at the view can change what the store has.
+        self.model_state = copy.deepcopy(document["state"])
 
     def _refresh_mean(self, row: int) -> None:
         n = self._columns["n_rewards"][row]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from imabo.arms import ActiveSet, ArmState, Restart
 from imabo.checks import checked_time
@@ -72,6 +72,7 @@ class Engine:
         view = self.view
         pulls: list[NewPull] = []
         arms: list[NewArm] = []
+        beliefs: list[dict[str, Any]] = []
         mark_at: int | None = None
         self._is_torn = True  # until the store has what the view is about to show
         for _ in range(count):
@@ -82,21 +83,33 @@ class Engine:
                 mark_at = view.totals.n_pulls
                 view.mark()
             if isinstance(decision, Expand):
-                row, reason = self._expand(decision, draws, now, arms)
+                row, reason = self._expand(decision, draws, now, arms, beliefs)
             else:
                 row, reason = decision.row, "index"
             view.count_pull(row)
             pulls.append(NewPull(number, int(view.ids[row]), reason))
         self._seq = self.store.serve(
-            self.record.name, seq=self._seq, at=now, pulls=pulls, arms=arms, mark_at=mark_at
+            self.record.name,
+            seq=self._seq,
+            at=now,
+            pulls=pulls,
+            arms=arms,
+            mark_at=mark_at,
+            beliefs=beliefs[-1] if beliefs else None,
         )
         self._last_at = now
         self._is_torn = False
         return now, pulls
 
     def _expand(
-        self, decision: Expand, draws: Draws, now: float, arms: list[NewArm]
+        self,
+        decision: Expand,
+        draws: Draws,
+        now: float,
+        arms: list[NewArm],
+        beliefs: list[dict[str, Any]],
     ) -> tuple[int, str]:
+        """Admit an arm, or serve one if there is no other; adds to ``arms`` and ``beliefs``."""
         view = self.view
         if decision.source == "warmup":
             proposal = draw_new(view, draws.rng)
@@ -111,7 +124,10 @@ class Engine:
                     proposal = draw_new(view, draws.rng)
         if isinstance(proposal, Proposal):
             arms.append(self._new_arm(proposal, now))
-            return self._admit(arms[-1]), "warmup" if decision.source == "warmup" else "expand"
+            row = self._admit(arms[-1])
+            if proposal.beliefs is not None:
+                beliefs.append(view.put_beliefs(proposal.beliefs))
+            return row, "warmup" if decision.source == "warmup" else "expand"
         if not view.n_servable:
             raise NothingToServe(
                 f"study {self.record.name!r} has no arm to serve",
@@ -319,6 +335,8 @@ class Engine:
                 )
                 # Known by its form in this space (which may round it), served as it was admitted.
                 view.configs[row] = dict(arm.config)
+        if snapshot.beliefs is not None:
+            view.load_beliefs(snapshot.beliefs)
         view.totals = snapshot.totals
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at

@@ -12,7 +12,7 @@ from imabo import Study
 from imabo.stores import SQLiteStore
 from imabo.stores.connections import connect
 from imabo.stores.schema import STEPS, upgrade, version_of
-from imabo.testing.stores.facts import Writer, everything
+from imabo.testing.stores.facts import Writer, beliefs_of, everything
 from tests.stores.children.upgrade import NEXT_STEP
 from tests.stores.processes import run_together
 
@@ -57,6 +57,26 @@ def test_opening_a_current_file_writes_nothing_and_waits_for_nobody(study_path: 
         with Study.open("study", store=f"sqlite:///{study_path}") as study:
             assert len(study) == 0
         busy.execute("ROLLBACK")
+
+
+def test_a_file_of_the_first_schema_gets_the_table_of_beliefs(path: str) -> None:
+    with closing(connect(path)) as db:
+        upgrade(db, path, STEPS[:1])
+        assert version_of(db, path) == 1
+        db.execute(
+            "INSERT INTO studies (name, token, seed, policy, oracle, created_at, last_at) "
+            "VALUES ('study', 'token', '7', '{}', '{}', 100, 100)"
+        )
+        db.execute("INSERT INTO spaces VALUES (1, 1, '{}', 0, 0, 0, 0)")
+    with closing(SQLiteStore(path)) as store:
+        assert store.load("study").beliefs is None
+        Writer(store, create=False).serve(1, beliefs=beliefs_of(1))
+    with closing(SQLiteStore(path)) as store:
+        assert store.load("study").beliefs == beliefs_of(1)
+    with closing(connect(path)) as db:
+        assert version_of(db, path) == len(STEPS) == 2
+        db.execute("DELETE FROM studies")  # and what belongs to it goes along
+        assert db.execute("SELECT count(*) FROM beliefs").fetchone() == (0,)
 
 
 def test_a_file_of_the_first_schema_opens_and_goes_on(path: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Floats, Origin
+from imabo.arms import ActiveSet, Beliefs, Floats, Origin
 from imabo.space import Config
 
 _TRIES = 100  # P0 draws before a finite space is listed instead
@@ -21,12 +21,17 @@ class Proposal:
     """A configuration that is not yet an arm.
 
     ``parent`` (an arm's id) and ``mutated`` (a parameter's name) say what a local oracle changed.
+    ``beliefs`` are what a model expects: one entry for each row of the active set that the proposal
+    was made from, in the order of the rows, and one more, last, for the proposed configuration. The
+    study keeps them with the new arm and shows them in the active set until the next ones come
+    (``prior_means``, ``prior_counts``, ``model_state``); None leaves the earlier ones.
     """
 
     config: Config
     origin: Origin = "oracle"
     parent: int | None = None
     mutated: str | None = None
+    beliefs: Beliefs | None = None
 
 
 @dataclass(frozen=True, slots=True)

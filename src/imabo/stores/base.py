@@ -16,6 +16,9 @@ follow from it; what the facts mean is the business of policies. In prose, which
   the same value again changes nothing, another value is refused.
 * Times are seconds since the epoch by the study's clock. Pulls come in order of time; a reward may
   carry an earlier time than the last pull, because its teller may not know of that one yet.
+* A study has at most one document of beliefs: what its oracle's model expects of the arms, as
+  JSON-safe values that mean nothing to the store. ``serve`` replaces it whole, in the transaction
+  of what it serves; ``load`` hands it to those who may not have it yet.
 * Numbers come back exactly as they went in, and what was loaded never changes afterwards.
 """
 
@@ -105,7 +108,10 @@ class PullRecord:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A study at one ``seq``; ``arms`` are all of them, or those changed since an earlier one."""
+    """A study at one ``seq``; ``arms`` are all of them, or those changed since an earlier one.
+
+    ``beliefs`` is the document that ``serve`` last got, None without one or when it is not newer.
+    """
 
     study: StudyRecord
     seq: int
@@ -117,6 +123,7 @@ class Snapshot:
     arms: Sequence[ArmRecord]
     last_at: float
     oldest_pending_at: float | None
+    beliefs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +189,7 @@ class Store(ABC):
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         """A study with the arms changed after ``since``; ``UnknownStudy`` when there is none.
 
+        So with the beliefs: they come along when they were written after ``since``.
         Never reads the pulls, however many there are.
         """
 
@@ -199,11 +207,12 @@ class Store(ABC):
         pulls: Sequence[NewPull],
         arms: Sequence[NewArm] = (),
         mark_at: int | None = None,
+        beliefs: Mapping[str, Any] | None = None,
     ) -> int:
         """Commit pulls, and the arms admitted for them; returns the new ``seq``.
 
         ``mark_at`` (a number of pulls) also copies every arm's counters to its marked ones, as they
-        were before these pulls.
+        were before these pulls. ``beliefs`` replaces the study's document; None leaves it.
         """
 
     @abstractmethod

@@ -91,6 +91,8 @@ class _Study:
         self.last_at = record.created_at
         self.arms: dict[int, _Arm] = {}
         self.identities: set[str] = set()
+        self.beliefs: Mapping[str, Any] | None = None
+        self.beliefs_seq = 0
         self.events: list[LogEntry] = []
         self.n_rewards = self.n_pending = 0
         self.reward_sum = 0.0
@@ -209,6 +211,7 @@ class MemoryStore(Store):
                 arms=[arm.record() for arm in study.arms.values() if arm.seq > since],
                 last_at=study.last_at,
                 oldest_pending_at=study.oldest_pending_at(),
+                beliefs=study.beliefs if study.beliefs_seq > since else None,
             )
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
@@ -225,6 +228,7 @@ class MemoryStore(Store):
         pulls: Sequence[NewPull],
         arms: Sequence[NewArm] = (),
         mark_at: int | None = None,
+        beliefs: Mapping[str, Any] | None = None,
     ) -> int:
         """See ``Store.serve``."""
         with self._lock:
@@ -234,6 +238,8 @@ class MemoryStore(Store):
             study.check_pulls(pulls)
             study.seq += 1
             study.last_at = at
+            if beliefs is not None:
+                study.beliefs, study.beliefs_seq = beliefs, study.seq
             if mark_at is not None:
                 study.marked_at = mark_at
                 for arm in study.arms.values():

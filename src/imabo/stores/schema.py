@@ -98,6 +98,16 @@ STEPS: Final[Steps] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        # Apart from ``studies``, whose row is written anew with each reward and should stay small.
+        """
+        CREATE TABLE beliefs (
+            study INTEGER PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 

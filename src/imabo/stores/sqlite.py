@@ -128,6 +128,9 @@ class SQLiteStore(Store):
                 (study, since),
             ).fetchall()
             oldest = _oldest_pending_at(db, study)
+            beliefs = db.execute(
+                "SELECT document FROM beliefs WHERE study = ? AND seq > ?", (study, since)
+            ).fetchone()
         return Snapshot(
             study=StudyRecord(
                 name=name,
@@ -149,6 +152,7 @@ class SQLiteStore(Store):
             arms=[_arm(row) for row in arms],
             last_at=last_at,
             oldest_pending_at=oldest,
+            beliefs=None if beliefs is None else json.loads(beliefs[0]),
         )
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
@@ -165,8 +169,10 @@ class SQLiteStore(Store):
         pulls: Sequence[NewPull],
         arms: Sequence[NewArm] = (),
         mark_at: int | None = None,
+        beliefs: Mapping[str, Any] | None = None,
     ) -> int:
         """See ``Store.serve``."""
+        document = None if beliefs is None else _dump(beliefs)
         with self._connections.writing() as db:
             study = self._id(db, name)
             _advance(db, study, seq, at)
@@ -196,6 +202,11 @@ class SQLiteStore(Store):
                 "WHERE id = ?2",
                 (len(pulls), study),
             )
+            if document is not None:
+                db.execute(
+                    "INSERT OR REPLACE INTO beliefs (study, seq, document) VALUES (?, ?, ?)",
+                    (study, new, document),
+                )
             return new
 
     def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:

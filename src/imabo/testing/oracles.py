@@ -117,6 +117,8 @@ class OracleContract:
             check_proposal(proposal, arms)
             assert isinstance(proposal, Proposal)
             row = arms.admit(arm, proposal.config, mutated=proposal.mutated)
+            if proposal.beliefs is not None:
+                arms.put_beliefs(proposal.beliefs)
             arms.count_pull(row)
             if arm % 4:  # some rewards stay out
                 arms.count_reward(row, float(rng.integers(2)), was_pending=True)
@@ -147,3 +149,7 @@ def check_proposal(proposal: Proposal | Exhausted, arms: ActiveSet) -> None:
     assert proposal.origin in get_args(Origin)
     assert proposal.parent is None or arms.row_of(proposal.parent) is not None
     assert proposal.mutated is None or proposal.mutated in config
+    if proposal.beliefs is not None:
+        # Raises when they are not about the rows and the proposed configuration, or not numbers.
+        document = proposal.beliefs.document([*arms.ids.tolist(), 0])
+        assert document["state"] == proposal.beliefs.state, "state changes when it is stored"

@@ -5,6 +5,7 @@ Every function builds its value afresh, so that a check may compare before and a
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -184,5 +185,6 @@ def fingerprint(arms: ActiveSet) -> dict[str, Any]:
         "totals": arms.totals,
         "restart": arms.restart,
         "marked_at": arms.marked_at,
+        "model_state": copy.deepcopy(arms.model_state),
         "counts": (arms.n_servable, arms.n_retired, arms.n_unrewarded),
     }

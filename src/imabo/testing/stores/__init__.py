@@ -23,6 +23,7 @@ pytest then checks every sentence of the contract in ``imabo.stores.base``. In `
 
 from __future__ import annotations
 
+from imabo.testing.stores.beliefs import BeliefCases
 from imabo.testing.stores.decisions import DecisionCases
 from imabo.testing.stores.feedback import FeedbackCases
 from imabo.testing.stores.lifecycle import LifecycleCases
@@ -30,7 +31,7 @@ from imabo.testing.stores.lifecycle import LifecycleCases
 __all__ = ["StoreContract"]
 
 
-class StoreContract(LifecycleCases, DecisionCases, FeedbackCases):
+class StoreContract(LifecycleCases, DecisionCases, FeedbackCases, BeliefCases):
     """What every store must do; subclass it with a fixture ``store``.
 
     Example:

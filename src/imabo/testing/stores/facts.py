@@ -52,6 +52,16 @@ def new_arm(arm: int, **facts: Any) -> NewArm:
     return NewArm(id=arm, **usual | facts)
 
 
+def beliefs_of(*arms: int, **state: Any) -> dict[str, Any]:
+    """A document of beliefs about some arms, with digits that are easily lost."""
+    return {
+        "arms": list(arms),
+        "means": [arm / 3 for arm in arms],
+        "counts": [0.1 + 0.2] * len(arms),
+        "state": {"scales": [1e-300, -0.0, 2**70, None, True, "🎉"], **state},
+    }
+
+
 @dataclass(frozen=True)
 class Everything:
     """All that a store says about a study."""
@@ -90,7 +100,13 @@ class Writer:
         self.n_pulls = snapshot.totals.n_pulls
         self.arms = {arm.id for arm in snapshot.arms}
 
-    def serve(self, *arms: int, at: float = 200.0, mark_at: int | None = None) -> list[int]:
+    def serve(
+        self,
+        *arms: int,
+        at: float = 200.0,
+        mark_at: int | None = None,
+        beliefs: Mapping[str, Any] | None = None,
+    ) -> list[int]:
         """Serve arms; returns the numbers of the pulls."""
         numbers = list(range(self.n_pulls + 1, self.n_pulls + 1 + len(arms)))
         admitted = sorted(set(arms) - self.arms)
@@ -101,6 +117,7 @@ class Writer:
             pulls=[NewPull(n, arm, "index") for n, arm in zip(numbers, arms, strict=True)],
             arms=[new_arm(arm, admitted_at=at) for arm in admitted],
             mark_at=mark_at,
+            beliefs=beliefs,
         )
         self.n_pulls += len(arms)
         self.arms.update(admitted)
@@ -141,7 +158,8 @@ class Writer:
             step = rng.random()
             if step < 0.4 or not self.n_pulls:
                 arms = [rng.randint(1, len(self.arms) + 1) for _ in range(rng.randint(1, 4))]
-                self.serve(*arms, at=at, mark_at=self.n_pulls if rng.random() < 0.1 else None)
+                mark_at = self.n_pulls if rng.random() < 0.1 else None
+                self.serve(*arms, at=at, mark_at=mark_at, beliefs=beliefs_of(*set(arms)))
             elif step < 0.85:
                 number = rng.randint(1, self.n_pulls)
                 # Eighths add up without rounding, so sums can be compared exactly.
