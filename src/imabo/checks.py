@@ -158,13 +158,13 @@ def checked_time(seconds: object) -> float:
 def checked_policy(policy: Policy | None) -> Policy:
     """A policy, the default one when there is none."""
     _check_part("policy", policy, Policy)
-    return policies.IMOSS() if policy is None else policy
+    return policies.Informed() if policy is None else policy
 
 
 def checked_oracle(oracle: Oracle | None) -> Oracle:
     """An oracle, the default one when there is none."""
     _check_part("oracle", oracle, Oracle)
-    return oracles.Mutate() if oracle is None else oracle
+    return oracles.GP() if oracle is None else oracle
 
 
 def stored_policy(given: Policy | None, stored: Mapping[str, Any]) -> Policy:

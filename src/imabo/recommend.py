@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from imabo.arms import ActiveSet
+from imabo.arms import ActiveSet, Floats
 from imabo.confidence import bounded_interval, open_interval
 from imabo.errors import NoRewards
+from imabo.policies.expectations import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
 from imabo.space import Config
 
@@ -29,7 +30,11 @@ class Best:
 
 
 def recommend(arms: ActiveSet, level: float) -> Best:
-    """The servable arm with the highest lower end of its interval.
+    """The servable arm with the highest cautious estimate of its mean.
+
+    With a model's expectations (see ``ActiveSet.prior_means``) that is the mean shrunk towards
+    them, less one standard error; without, the lower end of the arm's interval. Either way an arm
+    does not win because it was lucky with a few rewards, as it would by its mean.
 
     Example:
         >>> from imabo import Float, Space
@@ -51,8 +56,9 @@ def recommend(arms: ActiveSet, level: float) -> Best:
         low, high = open_interval(n, means, arms.variances()[rows], level)
     else:
         low, high = bounded_interval(n, n * means, level)
-    # Equal lower ends: the higher mean first, then more rewards, then the older arm.
-    place = int(np.lexsort((arms.ids[rows], -n, -means, -low))[0])
+    cautious = _shrunk(arms)[rows] if arms.prior_counts.any() else low
+    # Equal estimates: the higher mean first, then more rewards, then the older arm.
+    place = int(np.lexsort((arms.ids[rows], -n, -means, -cautious))[0])
     row = int(rows[place])
     return Best(
         arm=int(arms.ids[row]),
@@ -62,3 +68,12 @@ def recommend(arms: ActiveSet, level: float) -> Best:
         level=level,
         n_rewards=int(n[place]),
     )
+
+
+def _shrunk(arms: ActiveSet) -> Floats:
+    """Each arm's mean with the model's expectation as prior rewards, less one standard error."""
+    prior = prior_counts(arms)
+    means, counts = expected_means(arms, prior), np.maximum(prior + arms.n_rewards, 1.0)
+    if arms.reward_range is None:
+        return means - np.sqrt(pooled_variance(arms) / counts)
+    return means - np.sqrt(np.clip(means * (1.0 - means), 1e-4, None) / counts)

@@ -91,12 +91,12 @@ class Study(Facts):
         Args:
             name: At most 200 characters, unique in the store.
             space: What may be served.
-            policy: When to serve and when to admit; ``policies.IMOSS()`` by default.
-            oracle: What to admit; ``oracles.Mutate()`` by default.
+            policy: When to serve and when to admit; ``policies.Informed()`` by default.
+            oracle: What to admit; ``oracles.GP()`` by default.
             store: None for memory, a URL such as ``sqlite:///imabo.db``, or a ``Store``.
             seed: Makes the decisions reproducible; drawn and stored when None.
             reward_range: Ends of the rewards, mapped to 0 and 1. None takes rewards as they are,
-                without limits; the index then assumes that their noise is of the order of 1.
+                without limits; ``IMOSS`` then assumes that their noise is of the order of 1.
             window_s: Seconds a pull may stay pending before it no longer counts as pending. Set it
                 when feedback can get lost. A reward that comes later still counts.
             clock: Seconds as a float; a simulation may count rounds instead.

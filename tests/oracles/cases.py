@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from imabo import oracles
-from imabo.oracles import TPE, Mixed, Mutate, Oracle, Random
+from imabo.oracles import GP, TPE, Mixed, Mutate, Oracle, Random
 
 ORACLES: Final[dict[str, Oracle]] = {
     "Random": Random(),
@@ -14,6 +14,8 @@ ORACLES: Final[dict[str, Oracle]] = {
     "TPE-greedy": TPE(gamma=0.99, candidates=1, startup=0),
     "Mutate": Mutate(),
     "Mutate-greedy": Mutate(gamma=0.99, candidates=1, startup=0),
+    "GP": GP(),
+    "GP-greedy": GP(kappa=0.0, epsilon=0.0, mutations=20, draws=1, startup=0),
     "Mixed-TPE": Mixed(TPE(), epsilon=0.5),
     "Mixed-Mutate": Mixed(Mutate(), epsilon=0.05),
     "Mixed-Mixed": Mixed(Mixed(Random(), epsilon=0.0), epsilon=0.2),

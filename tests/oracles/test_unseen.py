@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from imabo import Choice, Float, Int, Space, Study
-from imabo.oracles import TPE, Mutate, Oracle, Random
+from imabo.oracles import GP, TPE, Mutate, Oracle, Random
 from imabo.oracles.unseen import try_unseen
 from imabo.space import Config, Parameter
 
 from .sets import sampled
 
 ORACLES: dict[str, Oracle] = {
+    "GP": GP(mutations=60, draws=20),
     "Mutate": Mutate(),
     "TPE": TPE(),
     "TPE-univariate": TPE(multivariate=False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from imabo import policies
-from imabo.policies import IMOSS, QRM2, UCBAIR, Policy
+from imabo.policies import IMOSS, QRM2, UCBAIR, Informed, Policy
 
 POLICIES: Final[dict[str, Policy]] = {
     "IMOSS": IMOSS(),
@@ -15,6 +15,8 @@ POLICIES: Final[dict[str, Policy]] = {
     "IMOSS-blind": IMOSS(delay="blind"),
     "IMOSS-kl-blind": IMOSS(index="kl", delay="blind"),
     "IMOSS-cold": IMOSS(warmup=0, beta=0.3, alpha=1.0),
+    "Informed": Informed(),
+    "Informed-greedy": Informed(warmup=0, bonus=0.0, trust=5.0),
     "UCBAIR": UCBAIR(),
     "QRM2": QRM2(),
 }

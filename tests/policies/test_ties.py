@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chisquare
 
 from imabo.arms import ActiveSet
-from imabo.policies import IMOSS, QRM2, UCBAIR, Policy, Serve
+from imabo.policies import IMOSS, QRM2, UCBAIR, Informed, Policy, Serve
 from imabo.randomness import Draws
 
 from .sets import arms_with
@@ -15,6 +15,7 @@ N_ARMS = 6
 POLICIES: dict[str, Policy] = {
     "IMOSS": IMOSS(warmup=0, beta=0.1),
     "IMOSS-kl": IMOSS(warmup=0, beta=0.1, index="kl"),
+    "Informed": Informed(warmup=0, scale=0.1),
     "UCBAIR": UCBAIR(beta=0.1),
     "QRM2": QRM2(),
 }

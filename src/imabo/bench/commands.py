@@ -1,4 +1,4 @@
-"""``imabo bench``: list, run, report and claims."""
+"""``imabo bench``: list, run, claims, and what is made from rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from imabo.bench.methods import method_names, open_method
 from imabo.bench.pack import pack
 from imabo.bench.play import Row
 from imabo.bench.problems import open_problem, problem_names
-from imabo.bench.summary import regret_table
+from imabo.bench.summary import fill_table, markdown_table, regret_table
 from imabo.bench.sweep import DelaySettings, Results, check_seeds, sweep, tasks_of
 from imabo.settings import check_count, check_number
 
@@ -43,7 +43,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     running.add_argument("--feedback-freq", type=float, default=1.0, help="share that comes at all")
     running.add_argument("--window-quantile", type=float, default=0.95, help="of the delays")
     running.set_defaults(run=run)
-    judging = parts.add_parser("claims", help="run the paper's claims and say which hold")
+    judging = parts.add_parser(
+        "claims", help="run the paper's claims and the default's, and say which hold"
+    )
     judging.add_argument("claim", nargs="*", help="letters; all by default")
     judging.add_argument("--quick", action="store_true", help="few seeds: a smoke test")
     judging.set_defaults(run=judge)
@@ -61,6 +63,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     reporting.add_argument("--png", type=Path, metavar="FOLDER", help="also write the figures")
     reporting.add_argument("--data", type=Path, help="folder of data sets (or IMABO_DATA)")
     reporting.set_defaults(run=report)
+    drawing = parts.add_parser("picture", help="regret over the rounds on one problem, as SVG")
+    drawing.add_argument("folder", type=Path)
+    drawing.add_argument("--problem", required=True, metavar="P")
+    drawing.add_argument("--out", type=Path, required=True, help="the SVG file")
+    drawing.set_defaults(run=picture)
+    tabling = parts.add_parser("table", help="final regret of methods, as Markdown")
+    tabling.add_argument("folder", type=Path)
+    tabling.add_argument("--method", nargs="+", metavar="M", help="the columns; all by default")
+    tabling.add_argument("--into", type=Path, metavar="PAGE", help="a page with marks for it")
+    tabling.set_defaults(run=table)
+    for parser in (drawing, tabling):
+        parser.add_argument("--rounds", type=int, default=5000, metavar="T", help="(%(default)s)")
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -130,6 +144,34 @@ def report(options: argparse.Namespace) -> int:
     if options.data is not None:
         os.environ["IMABO_DATA"] = str(options.data)  # for the landscape of each problem
     print(f"page: {write_report(options.folder, options.out, options.png)}")
+    return 0
+
+
+def picture(options: argparse.Namespace) -> int:
+    """Draw one picture."""
+    from imabo.bench.report.picture import write_picture
+
+    made = write_picture(
+        options.folder, options.out, problem=options.problem, rounds=options.rounds
+    )
+    print(f"picture: {made}")
+    return 0
+
+
+def table(options: argparse.Namespace) -> int:
+    """Print a table of the runs of one length with instant feedback, or put it into a page."""
+    from imabo.bench.report.rows import read_results
+
+    rows: list[Row] = [
+        {"problem": run.problem, "method": run.method, "regret": run.regret.tolist()}
+        for run in read_results(options.folder).runs
+        if run.rounds == options.rounds and not run.delay
+    ]
+    methods = options.method or list(dict.fromkeys(row["method"] for row in rows))
+    made = markdown_table(rows, methods)
+    print(made)
+    if options.into is not None:
+        fill_table(options.into, made)
     return 0
 
 

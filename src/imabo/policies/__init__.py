@@ -2,7 +2,8 @@
 
 from imabo.policies.base import Decision, Expand, Policy, Serve
 from imabo.policies.imoss import IMOSS
+from imabo.policies.informed import Informed
 from imabo.policies.qrm2 import QRM2
 from imabo.policies.ucbair import UCBAIR
 
-__all__ = ["IMOSS", "QRM2", "UCBAIR", "Decision", "Expand", "Policy", "Serve"]
+__all__ = ["IMOSS", "QRM2", "UCBAIR", "Decision", "Expand", "Informed", "Policy", "Serve"]

@@ -1,22 +1,24 @@
-"""The paper's claims: run what they need, and say which hold."""
+"""Claims, the paper's and the default's: run what they need, and say which hold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Final, Literal, TextIO
 
 from imabo.bench.claims.base import Claim, Evidence, Finding, Runs
-from imabo.bench.claims.paper import CLAIMS
+from imabo.bench.claims.default import DEFAULT_CLAIMS
+from imabo.bench.claims.paper import PAPER_CLAIMS
 from imabo.bench.problems import open_problem
 from imabo.bench.sweep import Results, Task, sweep, tasks_of
 from imabo.errors import InvalidSetting, MissingData, MissingExtra
 
 __all__ = ["CLAIMS", "Claim", "Verdict", "choose", "judge", "to_markdown"]
 
+CLAIMS: Final = (*PAPER_CLAIMS, *DEFAULT_CLAIMS)
 _QUICK = 7  # the quick version has this many times fewer seeds, at least three
-_MARK = {True: "yes", False: "NO"}
+_MARK = {True: "yes", False: "NO", None: "--"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def judge(
     wanted = {task.key for task in tasks}
     evidence = Evidence([row for row in results.rows() if results.key(row) in wanted])
     findings = tuple(finding for part in claim.parts for finding in part.check(evidence))
-    holds = all(finding.holds for finding in findings)
+    holds = all(finding.holds is not False for finding in findings)
     return Verdict(claim, "met" if holds else "not met", findings)
 
 
@@ -86,20 +88,21 @@ def _tasks(runs: Runs, quick: bool, data: Path | None) -> list[Task]:
 def to_markdown(verdicts: Sequence[Verdict]) -> str:
     """The verdicts as a page."""
     lines = [
-        "# The paper's claims, run here",
+        "# Claims, run here",
         "",
         "| claim | verdict | parts that hold |",
         "|---|---|---|",
     ]
     for verdict in verdicts:
-        held = sum(finding.holds for finding in verdict.findings)
+        decided = [f.holds for f in verdict.findings if f.holds is not None]
         lines.append(
             f"| {verdict.claim.id}. {verdict.claim.text} | **{verdict.status}** "
-            f"| {held} of {len(verdict.findings)} |"
+            f"| {sum(decided)} of {len(decided)} |"
         )
     for verdict in verdicts:
         lines += ["", f"## {verdict.claim.id}. {verdict.status}", "", verdict.claim.text, ""]
         lines += [f"Source: {verdict.claim.source}.", ""]
         lines += [f"- {_MARK[finding.holds]}: {finding.words}" for finding in verdict.findings]
-        lines += [note for note in (verdict.why, verdict.claim.comment) if note]
+        for note in (verdict.why, verdict.claim.comment):
+            lines += ["", note] if note else []
     return "\n".join(lines) + "\n"

@@ -29,9 +29,9 @@ class Runs:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one comparison gave, in words with figures."""
+    """What one comparison gave, in words with figures; None is shown and decides nothing."""
 
-    holds: bool
+    holds: bool | None
     words: str
 
 
@@ -76,7 +76,7 @@ class Comparison(ABC):
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper."""
+    """One claim, of the paper or of ours."""
 
     id: str
     text: str

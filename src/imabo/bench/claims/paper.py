@@ -33,7 +33,7 @@ def _reference(
     }
 
 
-CLAIMS: Final = (
+PAPER_CLAIMS: Final = (
     Claim(
         "a",
         "IMOSS-TPE has lower average regret than StoSOO, HOO-T and StroquOOL on sin1 and garland; "

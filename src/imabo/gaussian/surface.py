@@ -1,0 +1,183 @@
+"""The reward surface: a Gaussian process fitted to the arms of a study.
+
+Rewards with a range are modelled on the logit scale, where the difference between 0.99 and 0.999
+is as large as that between 0.5 and 0.9; rewards without one as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from scipy.special import expit, logit
+
+from imabo.arms import ActiveSet, Beliefs, Bools, Floats, Ints
+from imabo.gaussian.kernel import Points
+from imabo.gaussian.process import Hyperparameters, Process, spread_subset
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_SEARCHED: Final = 150  # arms that the hyperparameters are fitted to, at most
+_MODELLED: Final = 1000  # arms that the posterior rests on, at most
+_GROWTH: Final = 1.04  # search again once there are so many times more arms
+_ROUNDS: Final = 3  # of moving the latent observations to the posterior's mode
+_FARTHEST: Final = 9.0  # logits beyond this are not told apart
+_LONGEST: Final = 3.0  # largest move of one latent observation in a round
+_LEAST_INFORMATION: Final = 1e-3
+_LEAST_SCALE: Final = 0.05  # of latent observations that hardly differ
+_LEAST_SPREAD: Final = 1e-150  # of rewards without ends; its square is still a number
+_LEAST_MEAN: Final = 1e-4  # expectations stay this far from 0 and 1, where a count means little
+
+
+class Surface:
+    """What the arms' rewards say about configurations that were never served.
+
+    Args:
+        arms: The active set; at least one arm must have a reward.
+
+    Example:
+        >>> from imabo import Float, Space
+        >>> tried = [({"x": i / 12}, [1.0 - abs(i / 12 - 0.5)] * 20) for i in range(12)]
+        >>> surface = Surface(ActiveSet.from_rewards(Space(x=Float(0, 1)), tried))
+        >>> means, _ = surface.predict(np.array([[0.5], [0.0]]), np.array([[True], [True]]))
+        >>> bool(means[0] > means[1])
+        True
+    """
+
+    def __init__(self, arms: ActiveSet) -> None:
+        self._arms = arms
+        self._unordered: Bools = np.array([p.unordered for p in arms.space.parameters.values()])
+        rewarded = np.flatnonzero(arms.n_rewards > 0)
+        self.rows: Ints = rewarded[spread_subset(arms.n_rewards[rewarded], _MODELLED)]
+        self._n, self._means = arms.n_rewards[self.rows], arms.means[self.rows]
+        self._bounded = arms.reward_range is not None
+        self._dispersion = self._dispersed()
+        values, noise = self._first_look()
+        self._centre = float(values.mean())
+        self._scale = max(float(values.std()), _LEAST_SCALE if self._bounded else 0.0)
+        if not self._scale > 1e-9 * abs(self._centre) + _LEAST_SPREAD:
+            self._scale = max(abs(self._centre), 1.0)  # rewards without any difference
+        self._fit((values - self._centre) / self._scale, noise / self._scale**2)
+
+    # --- fitting --------------------------------------------------------------------------------
+
+    def _dispersed(self) -> float:
+        """Variance of a reward: over p (1 - p) with a range (1 for coin flips), else as it is."""
+        arms, rows = self._arms, self.rows
+        within = float((self._n * arms.variances()[rows]).sum())
+        if self._bounded:
+            most = float((self._n * self._means * (1.0 - self._means)).sum())
+            return min(max(within / most, 0.01), 1.0) if most > 0.0 else 1.0
+        spare = self._n.sum() - len(rows)
+        pooled = within / spare if spare > 0 else 0.0
+        # At least what rounding leaves of the squares, whatever unit the rewards are in.
+        rounding = 1e-16 * float(np.mean(self._means**2))
+        return max(pooled, 1e-6 * float(np.var(self._means)), rounding, _LEAST_SPREAD**2)
+
+    def _first_look(self) -> tuple[Floats, Floats]:
+        """Latent observations and their variances, before the model is asked."""
+        if not self._bounded:
+            return self._means, self._dispersion / self._n
+        n = self._n / self._dispersion
+        # One imaginary reward of the overall mean keeps an arm with nothing but ones finite.
+        overall = (self._n @ self._means + 0.5) / (self._n.sum() + 1.0)
+        p = np.clip((n * self._means + overall) / (n + 1.0), _LEAST_MEAN, 1.0 - _LEAST_MEAN)
+        return logit(p), 1.0 / ((n + 1.0) * p * (1.0 - p))
+
+    def _fit(self, values: Floats, noise: Floats) -> None:
+        arms = self._arms
+        points = Points.place(arms.units[self.rows], arms.mask[self.rows], self._unordered)
+        start, n_searched = _remembered(arms)
+        self._n_searched = n_searched
+        process = Process(points, values, noise, start)
+        if self._bounded:
+            for _ in range(_ROUNDS - 1):
+                process.observe(*self._at_mode(process))
+        if not n_searched <= len(arms) < _GROWTH * n_searched:  # fewer after a change of the space
+            few = spread_subset(self._n, _SEARCHED)
+            found = Process.search(points.take(few), process.values[few], process.noise[few], start)
+            process = Process(points, process.values, process.noise, found)
+            self._n_searched = len(arms)
+        self.process = process
+        waiting = np.flatnonzero((arms.n_rewards == 0) & (arms.n_pending > 0))[:_MODELLED]
+        ahead = Points.place(arms.units[waiting], arms.mask[waiting], self._unordered)
+        self._ahead = process.given(ahead) if len(waiting) else process
+
+    def _at_mode(self, process: Process) -> tuple[Floats, Floats]:
+        """Laplace's approximation of the coin flips' likelihood around the posterior mean."""
+        n = self._n / self._dispersion
+        f = np.clip(self._centre + self._scale * process.at_points(), -_FARTHEST, _FARTHEST)
+        p = expit(f)
+        information = np.maximum(n * p * (1.0 - p), _LEAST_INFORMATION)
+        z = f + np.clip(n * (self._means - p) / information, -_LONGEST, _LONGEST)
+        return (z - self._centre) / self._scale, 1.0 / (information * self._scale**2)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def predict(self, units: Floats, mask: Bools) -> tuple[Floats, Floats]:
+        """Mean and variance of the smooth part at configurations, on the model's own scale.
+
+        An arm whose first reward is still out counts as seen: the variance next to it is small, so
+        that no second arm is sent to where an answer is on its way.
+        """
+        return self._ahead.predict(Points.place(units, mask, self._unordered))
+
+    def leaders(self, count: int) -> Ints:
+        """Rows of the arms with the highest expected reward, shrunk towards their neighbours."""
+        order = self.rows[np.argsort(-self.process.at_points(), kind="stable")]
+        return order[~self._arms.retired[order]][:count]
+
+    def beliefs(self, units: Floats, mask: Bools) -> Beliefs:
+        """What to expect of every arm without its own rewards, and of one more configuration."""
+        arms = self._arms
+        means, variances = np.empty(len(arms) + 1), np.empty(len(arms) + 1)
+        others = np.setdiff1d(np.arange(len(arms)), self.rows)
+        means[self.rows], variances[self.rows] = self.process.leave_one_out()
+        rest = np.append(others, len(arms))
+        means[rest], variances[rest] = self.process.predict(
+            Points.place(
+                np.vstack([arms.units[others], units]),
+                np.vstack([arms.mask[others], mask]),
+                self._unordered,
+            )
+        )
+        variances[rest] += self.process.own
+        expected, counts = self._as_rewards(means, variances)
+        return Beliefs(expected, counts, _remember(arms, self.process, self._n_searched))
+
+    def _as_rewards(self, means: Floats, variances: Floats) -> tuple[Floats, Floats]:
+        """A normal belief on the model's scale as a mean reward and the count it is worth."""
+        centre, spread = self._centre + self._scale * means, self._scale * np.sqrt(variances)
+        if not self._bounded:
+            return centre, self._dispersion / np.maximum(spread**2, 1e-300)
+        p = expit(centre[:, None] + spread[:, None] * _NODES)
+        mean = p @ _WEIGHTS
+        variance = np.maximum((p * p) @ _WEIGHTS - mean * mean, 1e-12)
+        mean = np.clip(mean, _LEAST_MEAN, 1.0 - _LEAST_MEAN)
+        # A Beta prior of that mean and variance is worth a + b rewards.
+        counts = mean * (1.0 - mean) / variance - 1.0
+        return mean, np.maximum(counts, 0.0) * self._dispersion
+
+
+def _remember(arms: ActiveSet, process: Process, n_searched: int) -> dict[str, Any]:
+    h = process.hyperparameters
+    return {
+        "scales": dict(zip(arms.space.names, h.scales, strict=True)),
+        "signal": h.signal,
+        "own": h.own,
+        "share": h.share,
+        "arms": n_searched,
+    }
+
+
+def _remembered(arms: ActiveSet) -> tuple[Hyperparameters, int]:
+    """Where the last search ended and how many arms it had; the prior where there was none."""
+    prior, state = Hyperparameters.prior(len(arms.space)), arms.model_state
+    known: Mapping[str, Any] = {} if state is None else state.get("scales", {})
+    if state is None or set(known) != set(arms.space.names):
+        return prior, 0
+    scales = tuple(float(known[name]) for name in arms.space.names)
+    rest = {name: float(state[name]) for name in ("signal", "own", "share")}
+    return replace(prior, scales=scales, **rest), int(state["arms"])

@@ -1,0 +1,253 @@
+"""Informed by hand, and in studies whose model is right or wrong."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from imabo import Float, Space, Study
+from imabo.arms import ActiveSet, Arm, Beliefs, Floats, Restart
+from imabo.errors import InvalidSetting
+from imabo.oracles import GP, Exhausted, Oracle, Proposal, Random
+from imabo.oracles.base import draw_new
+from imabo.policies import IMOSS, Expand, Informed, Policy
+from imabo.randomness import Draws
+from imabo.space import Config
+
+from .sets import LINE, arms_with, equal_arms
+
+
+def believing(arms: ActiveSet, means: list[float], counts: list[float]) -> ActiveSet:
+    arms.put_beliefs(Beliefs(np.array(means), np.array(counts), {}))
+    return arms
+
+
+def three_arms() -> ActiveSet:
+    """7 rewards; the average arm has 7 / 3."""
+    return believing(arms_with([1, 0, 1, 1], [0, 1], [1]), [0.5, 0.9, 0.2], [2.0, 50.0, 1.0])
+
+
+# (2 * 0.5 + 3) / (2 + 4), (7/3 * 0.9 + 1) / (7/3 + 2), (0.2 + 1) / (1 + 1)
+MEANS = [0.6666667, 0.7153846, 0.6]
+# t = 8, K = 3: log(8/12) < 0, log(8/6) = 0.2876821, log(8/3) = 0.9808293
+BUDGETS = [0.0, 0.2876821 / (7 / 3 + 2), 0.9808293 / 2]
+
+
+class TestIndex:
+    def test_without_a_bonus_it_is_the_mean_with_the_prior_rewards(self) -> None:
+        assert_allclose(Informed(bonus=0.0).scores(three_arms()), MEANS, atol=1e-6)
+
+    @pytest.mark.parametrize("bonus", [0.3, 1.0])
+    def test_the_index_solves_its_equation(self, bonus: float) -> None:
+        bounds = Informed(bonus=bonus).scores(three_arms())
+        for mean, budget, q in zip(MEANS, BUDGETS, bounds.tolist(), strict=True):
+            kl = mean * math.log(mean / q) + (1 - mean) * math.log((1 - mean) / (1 - q))
+            assert kl == pytest.approx(bonus * budget, abs=1e-6)
+
+    def test_a_prior_counts_at_most_as_much_as_trust_allows(self) -> None:
+        # The second arm's 50 count for trust * 7/3: 0, 14/3; others have less than that.
+        for trust, n in [(0.0, 0.0), (1.0, 7 / 3), (2.0, 14 / 3), (100.0, 50.0)]:
+            found = Informed(bonus=0.0, trust=trust).scores(three_arms())
+            assert found[1] == pytest.approx((n * 0.9 + 1) / (n + 2), abs=1e-9)
+
+    def test_without_beliefs_and_with_the_whole_bonus_it_is_the_kl_form_of_imoss(self) -> None:
+        rng = np.random.default_rng(0)
+        rewards = (rng.integers(0, 2, rng.integers(1, 30)).tolist() for _ in range(20))
+        arms = arms_with(*rewards)
+        expected = IMOSS(index="kl").scores(arms)
+        assert_allclose(Informed(bonus=1.0).scores(arms), expected, rtol=1e-12)
+
+    def test_rewards_that_are_still_out_count_as_average_ones(self) -> None:
+        arms = arms_with([1, 1, 1, 1], [0, 0, 0, 0], pending=[9, 0])
+        # p = (8 + 1) / (8 + 9 + 1), so 4.5 rewards of 0.5 are expected: (4 + 2.25) / 8.5
+        assert Informed(bonus=0.0).scores(arms)[0] == pytest.approx(6.25 / 8.5)
+
+    def test_a_prior_never_counts_for_more_than_the_limit(self) -> None:
+        found = Informed(bonus=0.0, trust=100.0, limit=10.0).scores(three_arms())
+        assert found[1] == pytest.approx((10 * 0.9 + 1) / 12, abs=1e-9)
+
+    def test_an_arm_that_nothing_is_known_of_has_the_overall_mean(self) -> None:
+        arms = arms_with([1, 1, 1, 0], [])
+        assert Informed(bonus=0.0).scores(arms)[1] == pytest.approx(0.75)
+
+    def test_an_arm_without_rewards_is_taken_at_its_prior(self) -> None:
+        arms = believing(arms_with([1, 1, 1, 0], []), [0.5, 0.125], [0.0, 9.0])
+        assert Informed(bonus=0.0).scores(arms)[1] == pytest.approx(0.125)
+
+    def test_a_poor_expectation_ranks_a_new_arm_below_a_known_one(self) -> None:
+        rewards = [[1, 1, 0] * 10] * 9
+        unknown = arms_with(*rewards, [])
+        poor = believing(arms_with(*rewards, []), [0.0] * 9 + [0.05], [0.0] * 9 + [20.0])
+        assert Informed().scores(unknown).argmax() == 9
+        assert Informed().scores(poor).argmin() == 9
+
+    def test_pending_pulls_narrow_the_bonus(self) -> None:
+        free, busy = (arms_with([1, 0], [1, 0], [1, 0], pending=[n]) for n in (0, 6))
+        assert Informed().scores(busy)[0] < Informed().scores(free)[0]
+
+    def test_open_rewards_have_the_bonus_of_normal_ones(self) -> None:
+        # Pooled variance 2 / (3 - 2) = 2; t = 4, K = 2: log(4/4) = 0 and log(4/2) = 0.6931472;
+        # sqrt(2 * 2 * 0.3 * 0.6931472) = 0.9120168.
+        arms = ActiveSet.from_rewards(
+            LINE, [({"x": 0.1}, [1.0, 3.0]), ({"x": 0.2}, [10.0])], reward_range=None
+        )
+        assert_allclose(Informed().scores(arms), [2.0, 10.9120168], atol=1e-6)
+
+    def test_open_rewards_have_a_fair_coin_s_variance_before_any_arm_has_two(self) -> None:
+        # t = 3, K = 2: log(3/2) = 0.4054651; sqrt(2 * 0.25 * 0.3 * 0.4054651) = 0.2466170.
+        arms = ActiveSet.from_rewards(
+            LINE, [({"x": 0.1}, [1.0]), ({"x": 0.2}, [3.0])], reward_range=None
+        )
+        assert_allclose(Informed().scores(arms), [1.2466170, 3.2466170], atol=1e-6)
+
+    def test_open_expectations_count_as_rewards_too(self) -> None:
+        arms = ActiveSet.from_rewards(
+            LINE, [({"x": 0.1}, [100.0, 300.0]), ({"x": 0.2}, [])], reward_range=None
+        )
+        believing(arms, [500.0, -40.0], [1.0, 8.0])  # the average arm has one reward
+        assert_allclose(Informed(bonus=0.0).scores(arms), [300.0, -40.0])
+
+
+class TestGrowth:
+    @pytest.mark.parametrize(
+        ("policy", "n_arms", "t", "due"),
+        [
+            (Informed(), 30, 100, False),  # 30 < 3 * 10
+            (Informed(), 30, 101, True),
+            (Informed(scale=1.0), 10, 100, False),
+            (Informed(scale=1.0), 10, 101, True),
+            (Informed(beta=0.4, scale=2.0), 21, 400, True),  # 2 * 400^0.4 = 21.97
+            (Informed(beta=0.4, scale=2.0), 22, 400, False),
+        ],
+    )
+    def test_growth_rule(self, policy: Informed, n_arms: int, t: int, due: bool) -> None:
+        """Algorithm (moss) with a scale: an arm is due while |M_t| < scale t^beta."""
+        assert policy.growth(equal_arms(n_arms, t - 1)) == ("oracle" if due else None)
+
+    @pytest.mark.parametrize(("t", "due"), [(50, False), (54, False), (55, True)])
+    def test_restart_rule(self, t: int, due: bool) -> None:
+        """|M_t| - N_0 < 3 (t - t_0)^0.5, with N_0 = 10, t_0 = 50 and 16 arms: from t = 55 on."""
+        arms = equal_arms(16, t - 1)
+        arms.restart = Restart(n_pulls=50, n_rewards=50, n_pending=0, n_arms=10)
+        assert Informed().growth(arms) == ("oracle" if due else None)
+
+    def test_warmup_comes_first(self) -> None:
+        assert Informed().decide(equal_arms(9, 9), Draws(0, 1)) == Expand("warmup")
+        assert Informed(warmup=9).growth(equal_arms(9, 9)) == "oracle"
+
+    def test_a_study_holds_scale_times_t_to_the_beta(self) -> None:
+        policy = Informed(scale=2.0, warmup=4)
+        study = Study.create("s", LINE, policy=policy, oracle=Random(), seed=0)
+        n_arms = 0
+        for t in range(1, 200):
+            study.tell(study.ask().id, 0.5)
+            n_arms += n_arms < 4 or n_arms < 2.0 * t**0.5
+            assert study.n_arms == n_arms
+
+
+def truth(config: Config) -> float:
+    """Poor below 0.5, fair up to 0.9, and very good above, in x."""
+    x = float(config["x"] or 0.0)
+    return 0.1 if x < 0.5 else 0.6 if x < 0.9 else 0.95
+
+
+@dataclass(frozen=True)
+class Believes(Oracle):
+    """Draws from P0 and tells the truth about all arms, or of the very good that they are bad."""
+
+    count: float
+    misled: bool = False
+
+    def propose(
+        self, arms: ActiveSet, scores: Floats, rng: np.random.Generator
+    ) -> Proposal | Exhausted:
+        del scores
+        drawn = draw_new(arms, rng)
+        assert isinstance(drawn, Proposal)
+        means = np.array([truth(config) for config in [*arms.configs, drawn.config]])
+        if self.misled:
+            means[means > 0.9] = 0.3
+        return Proposal(drawn.config, beliefs=Beliefs(means, np.full(len(means), self.count), {}))
+
+
+def played(oracle: Oracle, rounds: int, seed: int, policy: Policy | None = None) -> list[Arm]:
+    study = Study.create("s", LINE, policy=policy or Informed(), oracle=oracle, seed=seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        pull = study.ask()
+        study.tell(pull.id, float(rng.random() < truth(pull.config)))
+    return study.arms()
+
+
+SEEDS = range(8)
+
+
+class TestStudies:
+    def test_a_new_arm_expected_to_be_poor_is_hardly_served_when_it_is(self) -> None:
+        def poor(oracle: Oracle, policy: Policy) -> list[int]:
+            studies = (played(oracle, 200, seed, policy) for seed in SEEDS)
+            new = (arm for arms in studies for arm in arms if arm.origin != "warmup")
+            return [arm.n_pulls for arm in new if truth(arm.config) == 0.1]
+
+        informed, imoss = poor(Believes(20.0), Informed()), poor(Random(), IMOSS())
+        assert max(informed) <= 3
+        assert np.mean(informed) < 0.7 * np.mean(imoss)
+
+    @pytest.mark.parametrize("count", [1.0, 20.0])
+    def test_good_arms_that_are_expected_to_be_poor_are_found_all_the_same(
+        self, count: float
+    ) -> None:
+        n_found = 0
+        for seed in SEEDS:
+            arms = played(Believes(count, misled=True), 400, seed)
+            n_found += sum(arm.n_pulls for arm in arms if truth(arm.config) == 0.95) > 200
+        assert n_found >= 6
+
+
+class TestBursts:
+    space = Space(x=Float(0, 1), y=Float(0, 1))
+
+    def burst(self, rounds: int, seed: int, n: int = 50) -> Counter[int]:
+        study = Study.create("s", self.space, policy=Informed(), oracle=GP(), seed=seed)
+        rng = np.random.default_rng(seed)
+        for _ in range(rounds):
+            pull = study.ask()
+            mean = 0.9 - 0.5 * abs(float(pull.config["x"] or 0.0) - 0.6)
+            study.tell(pull.id, float(rng.random() < mean))
+        return Counter(study.ask().arm for _ in range(n))
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_fifty_asks_without_any_reward_are_spread_evenly(self, seed: int) -> None:
+        assert set(self.burst(0, seed).values()) == {5}
+
+    @pytest.mark.parametrize("rounds", [20, 100])
+    def test_later_the_leader_does_not_get_them_all(self, rounds: int) -> None:
+        """What is left of the bonus and the new arms take their part from the best arm."""
+        for seed in range(4):
+            served = self.burst(rounds, seed)
+            assert len(served) >= 5
+            assert max(served.values()) <= 45
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"beta": 0.0},
+        {"beta": 1.0},
+        {"scale": 0.0},
+        {"scale": -1.0},
+        {"warmup": -1},
+        {"bonus": -0.1},
+        {"trust": -0.1},
+        {"trust": float("nan")},
+    ],
+    ids=str,
+)
+def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InvalidSetting, match=next(iter(wrong))):
+        Informed(**wrong)  # type: ignore[arg-type]
