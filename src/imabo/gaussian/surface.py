@@ -67,11 +67,12 @@ class Surface:
         """Variance of a reward: over p (1 - p) with a range (1 for coin flips), else as it is."""
         arms, rows = self._arms, self.rows
         within = float((self._n * arms.variances()[rows]).sum())
-        if self._bounded:
-            most = float((self._n * self._means * (1.0 - self._means)).sum())
-            return min(max(within / most, 0.01), 1.0) if most > 0.0 else 1.0
-        spare = self._n.sum() - len(rows)
+        spare = float(self._n.sum()) - len(rows)
         pooled = within / spare if spare > 0 else 0.0
+        if self._bounded:
+            most = float((self._n * self._means * (1.0 - self._means)).sum() / self._n.sum())
+            known = most > 0.0 and spare > 0
+            return min(max(pooled / most, 0.01), 1.0) if known else 1.0
         # At least what rounding leaves of the squares, whatever unit the rewards are in.
         rounding = 1e-16 * float(np.mean(self._means**2))
         return max(pooled, 1e-6 * float(np.var(self._means)), rounding, _LEAST_SPREAD**2)

@@ -49,7 +49,7 @@ class Informed(Policy):
     beta: float = 0.5
     scale: float = 3.0
     warmup: int = 10
-    bonus: float = 0.3
+    bonus: float = 0.1
     trust: float = 1.0
     limit: float = 50.0
 
