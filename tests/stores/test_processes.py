@@ -30,8 +30,8 @@ def check_told(path: str, found: list[dict[str, Any]]) -> None:
 
 
 def check_growth(path: str) -> None:
-    """No two arms are equal, and at pull t there were fewer than max(N_s, t^beta) to admit one."""
-    policy = policies.IMOSS()
+    """No two arms are equal, and at pull t there were fewer than max(N_s, 3 t^beta) arms."""
+    policy = policies.Informed()
     with closing(SQLiteStore(path)) as store:
         found = everything(store)
     configs = [tuple(sorted(arm.config.items())) for arm in found.snapshot.arms]
@@ -40,7 +40,7 @@ def check_growth(path: str) -> None:
     for pull in found.pulls:
         admitted.setdefault(pull.arm, pull.number)
     for n_before, arm in enumerate(sorted(admitted)):
-        bound = max(policy.warmup, math.pow(admitted[arm], policy.beta))
+        bound = max(policy.warmup, policy.scale * math.pow(admitted[arm], policy.beta))
         assert n_before < bound
     assert len(configs) > policy.warmup  # the bound was put to use
 
