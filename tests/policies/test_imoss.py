@@ -125,7 +125,7 @@ class TestGrowth:
             assert IMOSS(warmup=5).growth(arms) == due
 
     def test_a_study_explores_a_new_space_at_once_and_by_the_restart_rule(self) -> None:
-        study = Study.create("s", Space(x=Float(0, 1)), oracle=Random(), seed=0)
+        study = Study.create("s", Space(x=Float(0, 1)), policy=IMOSS(), oracle=Random(), seed=0)
         for _ in range(400):
             study.tell(study.ask().id, 0.5)
         n_0 = len(study.arms())
@@ -137,7 +137,7 @@ class TestGrowth:
             assert len(study.arms()) - n_0 == min(after, max(10, math.ceil(after**0.5)))
 
     def test_a_study_keeps_its_arms_and_adds_t_minus_t0_to_the_beta(self) -> None:
-        study = Study.create("s", Space(x=Float(0, 1)), oracle=Random(), seed=0)
+        study = Study.create("s", Space(x=Float(0, 1)), policy=IMOSS(), oracle=Random(), seed=0)
         for _ in range(400):
             study.tell(study.ask().id, 0.5)
         n_0 = len(study.arms())
