@@ -151,6 +151,25 @@ class Process:
         )
         return Hyperparameters.from_array(found.x)
 
+    @staticmethod
+    def evidence(points: Points, values: Floats, noise: Floats, found: Hyperparameters) -> float:
+        """Log of the odds that near points have similar values, against unrelated values.
+
+        Args:
+            points: Where it was observed.
+            values: Observations, standardised.
+            noise: Their variances.
+            found: What ``search`` found for them.
+        """
+        from scipy.optimize import minimize_scalar  # here: see search
+
+        prior = Hyperparameters.prior(len(points.unordered)).as_array()
+        related, _ = _objective(found.as_array(), Pairs(points), values, noise, prior)
+        unrelated = minimize_scalar(
+            _scattered, bounds=(-_SPREAD, _SPREAD), args=(values, noise), method="bounded"
+        )
+        return float(unrelated.fun) - related
+
 
 def spread_subset(weights: Floats, most: int) -> Ints:
     """Rows to fit on when there are too many: half of the heaviest, half spread over the rest."""
@@ -198,6 +217,14 @@ def _objective(
     gradient[d + 1] = own * diagonal.sum()
     gradient[d + 2] = signal * share * (1.0 - share) * (kernel.by_share @ off_diagonal)
     return float(value), gradient + offset
+
+
+def _scattered(spread: float, values: Floats, noise: Floats) -> float:
+    """Minus the log posterior when every point has a value of its own, exp(spread) in variance."""
+    variances = math.exp(spread) + noise
+    mean = float((values / variances).sum() / (1.0 / variances).sum())
+    fit = float(((values - mean) ** 2 / variances).sum() + np.log(variances).sum())
+    return 0.5 * (fit + spread * spread)
 
 
 def _factorise(covariance: Floats) -> Floats:

@@ -2,10 +2,14 @@
 
 Rewards with a range are modelled on the logit scale, where the difference between 0.99 and 0.999
 is as large as that between 0.5 and 0.9; rewards without one as they are.
+
+Noise without ends can drown a surface, and a model that fits noise is worse than none. So for
+rewards without a range it also says how sure it is that near configurations have similar rewards.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -27,7 +31,9 @@ _FARTHEST: Final = 9.0  # logits beyond this are not told apart
 _LONGEST: Final = 3.0  # largest move of one latent observation in a round
 _LEAST_INFORMATION: Final = 1e-3
 _LEAST_SCALE: Final = 0.05  # of latent observations that hardly differ
+_LEAST_SHARE: Final = 0.02  # of the means' variance that is not noise, however noisy they are
 _LEAST_SPREAD: Final = 1e-150  # of rewards without ends; its square is still a number
+_STRONG: Final = 3.0  # log odds that count as strong evidence (Jeffreys' scale: 20 to 1)
 _LEAST_MEAN: Final = 1e-4  # expectations stay this far from 0 and 1, where a count means little
 
 
@@ -56,7 +62,11 @@ class Surface:
         self._dispersion = self._dispersed()
         values, noise = self._first_look()
         self._centre = float(values.mean())
-        self._scale = max(float(values.std()), _LEAST_SCALE if self._bounded else 0.0)
+        self._scale = (
+            max(float(values.std()), _LEAST_SCALE)
+            if self._bounded
+            else noiseless_spread(values, noise)
+        )
         if not self._scale > 1e-9 * abs(self._centre) + _LEAST_SPREAD:
             self._scale = max(abs(self._centre), 1.0)  # rewards without any difference
         self._fit((values - self._centre) / self._scale, noise / self._scale**2)
@@ -90,7 +100,7 @@ class Surface:
     def _fit(self, values: Floats, noise: Floats) -> None:
         arms = self._arms
         points = Points.place(arms.units[self.rows], arms.mask[self.rows], self._unordered)
-        start, n_searched = _remembered(arms)
+        start, n_searched, self._evidence = _remembered(arms)
         self._n_searched = n_searched
         process = Process(points, values, noise, start)
         if self._bounded:
@@ -98,7 +108,9 @@ class Surface:
                 process.observe(*self._at_mode(process))
         if not n_searched <= len(arms) < _GROWTH * n_searched:  # fewer after a change of the space
             few = spread_subset(self._n, _SEARCHED)
-            found = Process.search(points.take(few), process.values[few], process.noise[few], start)
+            seen = points.take(few), process.values[few], process.noise[few]
+            found = Process.search(*seen, start)
+            self._evidence = 0.0 if self._bounded else Process.evidence(*seen, found)
             process = Process(points, process.values, process.noise, found)
             self._n_searched = len(arms)
         self.process = process
@@ -116,6 +128,11 @@ class Surface:
         return (z - self._centre) / self._scale, 1.0 / (information * self._scale**2)
 
     # --- reading --------------------------------------------------------------------------------
+
+    @property
+    def certainty(self) -> float:
+        """Probability that the model knows something; 1 for rewards with a range."""
+        return 1.0 if self._bounded else float(expit(self._evidence - _STRONG))
 
     def predict(self, units: Floats, mask: Bools) -> tuple[Floats, Floats]:
         """Mean and variance of the smooth part at configurations, on the model's own scale.
@@ -146,7 +163,8 @@ class Surface:
         )
         variances[rest] += self.process.own
         expected, counts = self._as_rewards(means, variances)
-        return Beliefs(expected, counts, _remember(arms, self.process, self._n_searched))
+        state = _remember(arms, self.process, self._n_searched) | {"evidence": self._evidence}
+        return Beliefs(expected, self.certainty * counts, state)
 
     def _as_rewards(self, means: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """A normal belief on the model's scale as a mean reward and the count it is worth."""
@@ -162,6 +180,18 @@ class Surface:
         return mean, np.maximum(counts, 0.0) * self._dispersion
 
 
+def noiseless_spread(means: Floats, noise: Floats) -> float:
+    """Standard deviation of what the arms' means estimate, without the noise in them.
+
+    By the method of moments for means of different precision (DerSimonian and Laird, 1986).
+    """
+    weights = noise.min() / noise  # relative ones: rewards may be in any unit
+    centre = float((weights * means).sum() / weights.sum())
+    excess = float((weights * (means - centre) ** 2).sum()) - noise.min() * (len(means) - 1)
+    between = excess / max(weights.sum() - (weights**2).sum() / weights.sum(), 1e-12)
+    return math.sqrt(max(between, _LEAST_SHARE * float(means.var())))
+
+
 def _remember(arms: ActiveSet, process: Process, n_searched: int) -> dict[str, Any]:
     h = process.hyperparameters
     return {
@@ -173,12 +203,13 @@ def _remember(arms: ActiveSet, process: Process, n_searched: int) -> dict[str, A
     }
 
 
-def _remembered(arms: ActiveSet) -> tuple[Hyperparameters, int]:
-    """Where the last search ended and how many arms it had; the prior where there was none."""
+def _remembered(arms: ActiveSet) -> tuple[Hyperparameters, int, float]:
+    """Where the last search ended, how many arms it had and its evidence; else the prior."""
     prior, state = Hyperparameters.prior(len(arms.space)), arms.model_state
     known: Mapping[str, Any] = {} if state is None else state.get("scales", {})
     if state is None or set(known) != set(arms.space.names):
-        return prior, 0
+        return prior, 0, 0.0
     scales = tuple(float(known[name]) for name in arms.space.names)
     rest = {name: float(state[name]) for name in ("signal", "own", "share")}
-    return replace(prior, scales=scales, **rest), int(state["arms"])
+    evidence = float(state.get("evidence", 0.0))  # not in what earlier versions remembered
+    return replace(prior, scales=scales, **rest), int(state["arms"]), evidence

@@ -9,6 +9,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.gaussian.surface import Surface
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, fresh_pool
+from imabo.oracles.mutate import Mutate
 from imabo.oracles.neighbours import mutate
 from imabo.oracles.unseen import try_unseen
 from imabo.settings import check_count, check_number
@@ -35,7 +36,9 @@ class GP(Oracle):
     the noise of each arm's mean is known from its rewards. Of a pool (mutations of the leading
     arms in one or several parameters, P0 draws, and mutations of the best of those) the
     configuration of highest mean + ``kappa`` standard deviations is proposed. Arms whose first
-    reward is still out count as seen, so that a burst of requests spreads. After ``update_space``,
+    reward is still out count as seen, so that a burst of requests spreads. For rewards without a
+    range it weighs its model against arms that are unrelated: while that is the better explanation,
+    ``Mutate`` proposes and little is expected of any arm. After ``update_space``,
     half of the proposals go to values that no arm has, while there are any. With more than 1,000
     arms the model rests on 1,000 of them: those with the most rewards and an even part of the rest.
 
@@ -74,23 +77,24 @@ class GP(Oracle):
         self, arms: ActiveSet, scores: Floats, rng: np.random.Generator
     ) -> Proposal | Exhausted:
         """The candidate that could be highest, with what to expect of it and of every arm."""
-        del scores
         if arms.exhausted:
             return Exhausted()
         if np.count_nonzero(arms.n_rewards > 0) < max(self.startup, 2):
             return draw_new(arms, rng)
         surface = Surface(arms)
-        proposal = self._choose(arms, surface, rng)
+        proposal = self._choose(arms, scores, surface, rng)
         if isinstance(proposal, Exhausted):
             return proposal
         units, mask = arms.space.encode(proposal.config)
         return replace(proposal, beliefs=surface.beliefs(units[None], mask[None]))
 
     def _choose(
-        self, arms: ActiveSet, surface: Surface, rng: np.random.Generator
+        self, arms: ActiveSet, scores: Floats, surface: Surface, rng: np.random.Generator
     ) -> Proposal | Exhausted:
         if rng.random() < self.epsilon:
             return draw_new(arms, rng)
+        if surface.certainty < 1.0 and rng.random() >= surface.certainty:
+            return Mutate().propose(arms, scores, rng)
         return try_unseen(arms, rng) or self._highest(arms, surface, rng) or draw_new(arms, rng)
 
     def _highest(
