@@ -51,8 +51,11 @@ class Arm:
 class Pull:
     """One request served with an arm.
 
-    ``reason`` says why this arm: ``warmup`` and ``expand`` admitted it for this very request,
-    ``index`` served a known arm. Inside ``with study.serve()`` set ``reward`` to report it.
+    ``reason`` says why this arm: ``warmup``, ``expand`` and ``prepared`` admitted it for this very
+    request (drawn from P0, proposed now, proposed in the background), ``index`` served a known arm,
+    ``waiting`` served a known one because no proposal was ready, and ``default`` stands for a
+    service that did not answer. ``context`` is what the caller stored with the pull. Inside ``with
+    study.serve()`` set ``reward`` to report it.
     """
 
     id: str
@@ -63,6 +66,7 @@ class Pull:
     state: PullState = "pending"
     reward: float | None = None
     rewarded_at: datetime | None = None
+    context: Any = None
 
 
 class Totals(NamedTuple):
@@ -396,6 +400,14 @@ class ActiveSet:
         self._columns["n_pending"][row] += 1
         t = self.totals
         self.totals = Totals(t.n_pulls + 1, t.n_rewards, t.n_pending + 1, t.reward_sum)
+
+    def take_back_pull(self, row: int | None) -> None:
+        """An arm was not served after all."""
+        if row is not None:
+            self._columns["n_pulls"][row] -= 1
+            self._columns["n_pending"][row] -= 1
+        t = self.totals
+        self.totals = Totals(t.n_pulls - 1, t.n_rewards, t.n_pending - 1, t.reward_sum)
 
     def count_reward(self, row: int | None, reward: float, *, was_pending: bool) -> None:
         """A pull got its reward; ``row`` is None for an arm that the space no longer allows."""

@@ -9,20 +9,25 @@ import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from imabo import oracles, policies
 from imabo.errors import InvalidReward, InvalidSetting
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
-from imabo.settings import check_positive, describe, is_number, restore
+from imabo.settings import check_count, check_positive, describe, is_number, restore
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.stores import Store
 from imabo.stores.base import StudyRecord
 from imabo.stores.refusals import study_exists
 
+if TYPE_CHECKING:
+    from imabo.engine import Request
+
+MAX_COUNT: Final = 10_000  # pulls of one ask, or of one page of the history
 _LONGEST_NAME: Final = 200
+_LONGEST_CONTEXT: Final = 16_384  # bytes as JSON
 _SEED_BITS: Final = 128
 # The years that datetime can express, with a margin; served_at is shown as one.
 _EARLIEST, _LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
@@ -55,18 +60,22 @@ def checked_record(
 
 def checked_name(name: object) -> str:
     """A study's name: text that any database can hold."""
-    if isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.strip():
+    return _checked_text("the study's name", name)
+
+
+def _checked_text(what: str, text: object) -> str:
+    if isinstance(text, str) and 0 < len(text) <= _LONGEST_NAME and text.strip():
         try:
-            name.encode()
+            text.encode()
         except UnicodeEncodeError:
             pass
         else:
-            if "\0" not in name:
-                return name
+            if "\0" not in text:
+                return text
     raise InvalidSetting(
-        f"the study's name is {show(name)}",
+        f"{what} is {show(text)}",
         f"it must be text of 1 to {_LONGEST_NAME} characters",
-        "choose another name",
+        "choose another",
     )
 
 
@@ -133,6 +142,32 @@ def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
     )
 
 
+def checked_request(request: Request) -> Request:
+    """A request whose count, key and context a store can hold."""
+    check_count("count", request.count, least=1)
+    if request.count > MAX_COUNT:
+        raise InvalidSetting(
+            f"count is {show(request.count)}", f"one call gives at most {MAX_COUNT}", "ask again"
+        )
+    if request.key is not None:
+        _checked_text("key", request.key)
+    if request.context is not None:
+        _check_context(request.context)
+    return request
+
+
+def _check_context(context: object) -> None:
+    try:
+        size = len(json.dumps(context, allow_nan=False, separators=(",", ":")).encode())
+        why = f"it takes {size} bytes as JSON, and {_LONGEST_CONTEXT} are the most"
+    except (TypeError, ValueError, RecursionError) as error:
+        size, why = _LONGEST_CONTEXT + 1, f"it cannot be written as JSON ({error})"
+    if size > _LONGEST_CONTEXT:
+        raise InvalidSetting(
+            f"context is {show(context)}", why, "store it elsewhere and pass a reference to it"
+        )
+
+
 def checked_clock(clock: object) -> Callable[[], float]:
     """Something to ask for the time; what it says is checked each time."""
     if callable(clock):
@@ -152,6 +187,17 @@ def checked_time(seconds: object) -> float:
         f"the clock said {show(seconds)}",
         "it must return seconds since 1970 as a number, in the years 2 to 9998",
         "pass another clock, or leave it out",
+    )
+
+
+def checked_moment(moment: object) -> float:
+    """A time with its zone, as seconds since 1970."""
+    if isinstance(moment, datetime) and moment.tzinfo is not None:
+        return checked_time(moment.timestamp())
+    raise InvalidSetting(
+        f"the time is {show(moment)}",
+        "it must be a datetime with a time zone",
+        "pass datetime.now(UTC) - timedelta(days=30), say",
     )
 
 

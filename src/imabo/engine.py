@@ -6,33 +6,68 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, TypeVar
 
 from imabo.arms import ActiveSet, ArmState, Restart
 from imabo.checks import checked_time
-from imabo.errors import NothingToServe, StoreError
-from imabo.oracles.base import Oracle, Proposal, draw_new
+from imabo.errors import KeyConflict, NothingToServe, RewardConflict
+from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
 from imabo.policies.base import Expand, Policy
 from imabo.randomness import Draws
 from imabo.space import Space
-from imabo.stores.base import Change, NewArm, NewPull, Snapshot, StaleView, Store
+from imabo.stores.base import (
+    Change,
+    NewArm,
+    NewPull,
+    PullRecord,
+    Rewarded,
+    Snapshot,
+    StaleView,
+    Store,
+)
 
-_RETRIES: Final = 1000  # rounds of refresh and decide again while other processes are faster
+_CROWDED: Final = 20  # decisions in turn after one that was stale, before hoping again
 _EXPIRY_SLACK: Final = 0.02  # a pull may outstay its window by this share of it, at most
 _SHORTEST_TICK: Final = 2.0**-20  # seconds
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of ``ask``: how many pulls, the caller's key for it, and what to store with them."""
+
+    count: int = 1
+    key: str | None = None
+    context: Any = None
+
+
+class Proposer(Protocol):
+    """Has proposals ready, so that no request waits for an oracle."""
+
+    def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
+        """A proposal that is not an arm of the view yet, or None when none is ready."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What a round of decisions will write, and the counters of the view before it."""
+
+    pulls: list[NewPull] = field(default_factory=list)
+    arms: list[NewArm] = field(default_factory=list)
+    beliefs: dict[str, Any] | None = None
+    mark_at: int | None = None
+
+
 class Engine:
     """Keeps the view of one study in step with its store, and decides.
 
     A write that the store refuses because another process was faster (``StaleView``) is decided
-    again on a fresh view. After a write that fails in any other way, the view is read again: the
-    store may have it or not.
+    again in a turn of its own, where nobody is faster. After a write that fails in any other way,
+    the view is read again: the store may have it or not.
     """
 
     view: ActiveSet
@@ -56,78 +91,149 @@ class Engine:
         self.policy = policy
         self.oracle = oracle
         self.clock = clock
+        self.proposer: Proposer | None = None
+        self._crowded = 0
         self._take(snapshot)
 
     def now(self) -> float:
         """The clock's time, never before the last write: expiry needs pulls in order of time."""
         return max(checked_time(self.clock()), self._last_at)
 
+    @property
+    def seq(self) -> int:
+        """The ``seq`` of the view."""
+        return self._seq
+
     # --- asking ---------------------------------------------------------------------------------
 
-    def serve(self, count: int) -> tuple[float, list[NewPull]]:
-        """Decide ``count`` pulls one after the other and commit them together, at one time."""
-        return self._retrying(lambda now: self._serve(count, now))
+    def serve(self, requests: Sequence[Request]) -> list[list[PullRecord] | KeyConflict]:
+        """Decide the pulls of all requests one after the other and commit them together.
 
-    def _serve(self, count: int, now: float) -> tuple[float, list[NewPull]]:
+        A request whose key is known gets the pulls that it got the first time.
+        """
+        return self._retrying(lambda now: self._serve(requests, now))
+
+    def _serve(
+        self, requests: Sequence[Request], now: float
+    ) -> list[list[PullRecord] | KeyConflict]:
+        keys = [request.key for request in requests if request.key is not None]
+        known = self.store.keyed(self.record.name, keys) if keys else {}
+        draft = _Draft()
+        served: list[list[PullRecord] | KeyConflict] = []
+        for request in requests:
+            before = None if request.key is None else known.get(request.key)
+            if before is None:
+                made = self._decide(request, draft, now)
+                if request.key is not None:
+                    known[request.key] = made
+                served.append(made)
+            elif len(before) == request.count:
+                served.append(before)
+            else:
+                served.append(_key_conflict(request, len(before)))
+        if draft.pulls:
+            self._commit_pulls(draft, now)
+        return served
+
+    def _commit_pulls(self, draft: _Draft, now: float) -> None:
+        try:
+            self._seq = self.store.serve(
+                self.record.name,
+                seq=self._seq,
+                at=now,
+                pulls=draft.pulls,
+                arms=draft.arms,
+                mark_at=draft.mark_at,
+                beliefs=draft.beliefs,
+            )
+        except StaleView:
+            if not draft.arms and draft.mark_at is None:
+                # Nothing but counts to take back: cheaper than reading the whole study again.
+                for pull in draft.pulls:
+                    self.view.take_back_pull(self.view.row_of(pull.arm))
+                self._is_torn = False
+            raise
+        self._last_at = now
+        self._is_torn = False
+
+    def follow(self, arm: int, reason: str, proposal: Proposal | None, context: Any) -> int:
+        """Serve what a log says was served, admitting the arm when it came with a proposal.
+
+        For the logs of services, whose proposals were made in the background, from views that the
+        log does not have. Returns the id of the arm.
+        """
+        return self._retrying(lambda now: self._follow(arm, reason, proposal, context, now))
+
+    def _follow(
+        self, arm: int, reason: str, proposal: Proposal | None, context: Any, now: float
+    ) -> int:
+        view, draft = self.view, _Draft()
+        self._is_torn = True
+        number = view.totals.n_pulls + 1
+        if self.policy.decide(view, Draws(self.record.seed, number)).mark:
+            draft.mark_at = view.totals.n_pulls
+            view.mark()
+        if proposal is not None:
+            draft.arms.append(self._new_arm(proposal, now))
+            row: int | None = self._admit(draft.arms[-1])
+        else:
+            row = view.row_of(arm)
+        if row is None:
+            raise LookupError(f"arm {arm} when there were {self.n_arms}")
+        view.count_pull(row)
+        served = int(view.ids[row])
+        draft.pulls.append(NewPull(number, served, reason, context=context))
+        self._commit_pulls(draft, now)
+        return served
+
+    def _decide(self, request: Request, draft: _Draft, now: float) -> list[PullRecord]:
         view = self.view
-        pulls: list[NewPull] = []
-        arms: list[NewArm] = []
-        beliefs: list[dict[str, Any]] = []
-        mark_at: int | None = None
         self._is_torn = True  # until the store has what the view is about to show
-        for _ in range(count):
+        made = []
+        for part in range(request.count):
             number = view.totals.n_pulls + 1
             draws = Draws(self.record.seed, number)
             decision = self.policy.decide(view, draws)
             if decision.mark:
-                mark_at = view.totals.n_pulls
+                draft.mark_at = view.totals.n_pulls
                 view.mark()
             if isinstance(decision, Expand):
-                row, reason = self._expand(decision, draws, now, arms, beliefs)
+                row, reason = self._expand(decision, draws, now, draft)
             else:
                 row, reason = decision.row, "index"
             view.count_pull(row)
-            pulls.append(NewPull(number, int(view.ids[row]), reason))
-        self._seq = self.store.serve(
-            self.record.name,
-            seq=self._seq,
-            at=now,
-            pulls=pulls,
-            arms=arms,
-            mark_at=mark_at,
-            beliefs=beliefs[-1] if beliefs else None,
-        )
-        self._last_at = now
-        self._is_torn = False
-        return now, pulls
+            arm = int(view.ids[row])
+            draft.pulls.append(NewPull(number, arm, reason, request.key, part, request.context))
+            made.append(
+                PullRecord(number, arm, reason, "pending", now, None, None, request.context)
+            )
+        return made
 
-    def _expand(
-        self,
-        decision: Expand,
-        draws: Draws,
-        now: float,
-        arms: list[NewArm],
-        beliefs: list[dict[str, Any]],
-    ) -> tuple[int, str]:
-        """Admit an arm, or serve one if there is no other; adds to ``arms`` and ``beliefs``."""
+    def _expand(self, decision: Expand, draws: Draws, now: float, draft: _Draft) -> tuple[int, str]:
+        """Admit an arm, or serve one if there is no other; returns its row and the reason."""
         view = self.view
+        reason = "warmup" if decision.source == "warmup" else "expand"
         if decision.source == "warmup":
-            proposal = draw_new(view, draws.rng)
+            proposal: Proposal | Exhausted | None = draw_new(view, draws.rng)
             if isinstance(proposal, Proposal):
                 proposal = replace(proposal, origin="warmup")
+        elif self.proposer is not None:
+            proposal, reason = self._ready(self.proposer, draws)
+            if proposal is None:
+                return self.policy.serve(view, draws).row, reason
         else:
             proposal = self.oracle.propose(view, self.policy.scores(view), draws.rng)
-            if isinstance(proposal, Proposal):
-                proposal = replace(proposal, config=view.space.validate(proposal.config))
-                if proposal.config in view:
-                    # An oracle of the user's own that repeats itself: keep the schedule going.
-                    proposal = draw_new(view, draws.rng)
         if isinstance(proposal, Proposal):
-            arms.append(self._new_arm(proposal, now))
-            row = self._admit(arms[-1])
+            proposal = replace(proposal, config=view.space.validate(proposal.config))
+            if proposal.config in view:
+                # An oracle of the user's own that repeats itself: keep the schedule going.
+                proposal = draw_new(view, draws.rng)
+        if isinstance(proposal, Proposal):
+            draft.arms.append(self._new_arm(proposal, now))
+            row = self._admit(draft.arms[-1])
             if proposal.beliefs is not None:
-                beliefs.append(view.put_beliefs(proposal.beliefs))
-            return row, "warmup" if decision.source == "warmup" else "expand"
+                draft.beliefs = view.put_beliefs(proposal.beliefs)
+            return row, reason
         if not view.n_servable:
             raise NothingToServe(
                 f"study {self.record.name!r} has no arm to serve",
@@ -136,25 +242,42 @@ class Engine:
             )
         return self.policy.serve(view, Draws(draws.seed, draws.number)).row, "index"
 
+    def _ready(self, proposer: Proposer, draws: Draws) -> tuple[Proposal | Exhausted | None, str]:
+        """What is ready and why it would be served; None where a known arm must do."""
+        if self.view.exhausted:
+            return Exhausted(), "index"
+        ready = proposer.take(self.view, self.space_version)
+        if ready is not None:
+            return ready, "prepared"
+        if self.view.n_servable:
+            return None, "waiting"
+        return draw_new(self.view, draws.rng), "expand"
+
     # --- telling --------------------------------------------------------------------------------
 
-    def reward(self, number: int, reward: float) -> bool:
-        """Record a reward; False when there is no such pull."""
+    def reward_many(
+        self, rewards: Sequence[tuple[int, float]]
+    ) -> list[Rewarded | RewardConflict | None]:
+        """Record rewards; None stands for a pull that there is not."""
         now = self.now()
         try:
-            done = self.store.reward(self.record.name, number, reward, at=now)
+            done = self.store.reward_many(self.record.name, rewards, at=now)
         except BaseException:
             self._recover()
             raise
-        if done is None:
-            return False
-        if done.seq != self._seq + done.fresh or self._is_torn:
+        recorded = [(rewards[i], d) for i, d in enumerate(done) if isinstance(d, Rewarded)]
+        if not recorded:
+            return done
+        fresh = [item for item in recorded if item[1].fresh]
+        seq = max(item[1].seq for item in recorded)
+        if seq != self._seq + bool(fresh) or self._is_torn:
             self.refresh()
-        elif done.fresh:
-            self._seq, self._last_at = done.seq, now
-            row = self.view.row_of(done.arm)
-            self.view.count_reward(row, reward, was_pending=done.was_pending)
-        return True
+        elif fresh:
+            self._seq, self._last_at = seq, now
+            for (_, reward), did in sorted(fresh, key=lambda item: item[0][0]):
+                row = self.view.row_of(did.arm)
+                self.view.count_reward(row, reward, was_pending=did.was_pending)
+        return done
 
     def expire_due(self) -> None:
         """Expire what was past its window at the last tick, when there may be something."""
@@ -204,6 +327,7 @@ class Engine:
     def update_space(self, space: Space) -> None:
         """Move on to another space, retiring arms and bringing back others as it allows."""
         self._retrying(lambda now: self._update_space(space, now))
+        self.refresh()
 
     def _update_space(self, space: Space, now: float) -> None:
         self.refresh()
@@ -225,8 +349,8 @@ class Engine:
         totals = snapshot.totals
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
         change = Change("space", {"space": wanted}, states, space=wanted, restart=restart)
+        self._is_torn = True  # until it is read again
         self.store.change(self.record.name, change, seq=snapshot.seq, at=now)
-        self._take(self.store.load(self.record.name))
 
     def add_arm(self, config: Mapping[str, object]) -> int:
         """Admit a configuration by hand, or make it active again; returns the arm's id."""
@@ -281,21 +405,22 @@ class Engine:
             self._merge(snapshot)
 
     def _retrying(self, action: Callable[[float], T]) -> T:
-        for _ in range(_RETRIES):
-            if self._is_torn:
+        if self._is_torn:
+            self.refresh()
+        try:
+            if not self._crowded:
+                try:
+                    return action(self.now())
+                except StaleView:
+                    # Others write a lot: hoping to be the fastest is a waste for a while.
+                    self._crowded = _CROWDED
+            self._crowded -= 1
+            with self.store.turn(self.record.name):
                 self.refresh()
-            try:
                 return action(self.now())
-            except StaleView:
-                self.refresh()
-            except BaseException:
-                self._recover()
-                raise
-        raise StoreError(
-            f"study {self.record.name!r} changed {_RETRIES} times while one decision was made",
-            "other processes write to it all the time",
-            "try again, or let fewer processes share it",
-        )
+        except BaseException:
+            self._recover()
+            raise
 
     def _recover(self) -> None:
         """Read the view again after a failure: now if the store answers, else at the next call.
@@ -357,3 +482,11 @@ class Engine:
     def _admit(self, new: NewArm) -> int:
         self.n_arms += 1
         return self.view.admit(new.id, new.config, mutated=new.mutated)
+
+
+def _key_conflict(request: Request, count: int) -> KeyConflict:
+    return KeyConflict(
+        f"the key {request.key!r} was used to ask for {count} and now for {request.count} pulls",
+        "a key stands for one request, which gets the same pulls when it is repeated",
+        "repeat the request as it was, or use a new key",
+    )

@@ -67,6 +67,12 @@ class RewardConflict(ImaboError):
     code = "reward_conflict"
 
 
+class KeyConflict(ImaboError):
+    """A key of a request that was used for another request before."""
+
+    code = "key_conflict"
+
+
 class UnknownPull(ImaboError, LookupError):
     """A pull id that this study never handed out."""
 
@@ -137,3 +143,27 @@ class StoreClosed(StoreError):
     """A study or store used after it was closed."""
 
     code = "store_closed"
+
+
+class Unavailable(ImaboError):
+    """The service did not answer, or not in a way that imabo's clients understand."""
+
+    code = "unavailable"
+
+
+class Unauthorized(ImaboError):
+    """A call to the service without a key that it knows."""
+
+    code = "unauthorized"
+
+
+class Forbidden(ImaboError):
+    """A call to the service with a key that does not allow it."""
+
+    code = "forbidden"
+
+
+class Refused(ImaboError):
+    """A call that the service refused for a reason that has no class of its own here."""
+
+    code = "refused"

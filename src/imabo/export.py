@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
 from imabo.errors import InvalidSetting
-from imabo.stores.base import LogEntry, Store
+from imabo.stores.base import ArmRecord, LogEntry, Store
 
 if TYPE_CHECKING:
     from imabo.study import Study
@@ -22,6 +24,21 @@ def export(
     study: Study, store: Store, target: str | os.PathLike[str] | TextIO, form: str | None
 ) -> None:
     """Write a study to a path or an open text file (see ``Study.export``)."""
+    write = _write_csv if export_format(target, form) == "csv" else _write_jsonl
+    if isinstance(target, (str, os.PathLike)):
+        with open(target, "w", encoding="utf-8", newline="") as file:
+            write(study, store, file)
+    else:
+        write(study, store, target)
+
+
+def export_format(target: str | os.PathLike[str] | TextIO, form: str | None) -> str:
+    """The format to write: the one that was named, else what the path ends with.
+
+    Example:
+        >>> export_format("pulls.csv", None), export_format("pulls.csv", "jsonl")
+        ('csv', 'jsonl')
+    """
     if form is None:
         form = "jsonl"
         if isinstance(target, (str, os.PathLike)):
@@ -32,12 +49,17 @@ def export(
             "a study is exported as 'jsonl' or 'csv'",
             "pass format='jsonl' or a path that ends in .jsonl or .csv",
         )
-    write = _write_csv if form == "csv" else _write_jsonl
+    return form
+
+
+def copy_export(file: IO[bytes], target: str | os.PathLike[str] | TextIO) -> None:
+    """Write what another process exported, read from ``file``, to a path or an open text file."""
+    file.seek(0)
     if isinstance(target, (str, os.PathLike)):
-        with open(target, "w", encoding="utf-8", newline="") as file:
-            write(study, store, file)
+        with open(target, "wb") as copied:
+            shutil.copyfileobj(file, copied)
     else:
-        write(study, store, target)
+        shutil.copyfileobj(codecs.getreader("utf-8")(file), target)
 
 
 def _write_jsonl(study: Study, store: Store, file: TextIO) -> None:
@@ -51,7 +73,7 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
     for arm in study.arms():
         names += [name for name in arm.config if name not in names]
     writer = csv.writer(file)
-    pull_columns = ["id", "arm", "reason", "state", "reward", "served_at", "rewarded_at"]
+    pull_columns = ["id", "arm", "reason", "state", "reward", "served_at", "rewarded_at", "context"]
     writer.writerow(pull_columns + [f"config.{name}" for name in names])
     for pull in study:
         writer.writerow(
@@ -63,6 +85,7 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
                 "" if pull.reward is None else repr(pull.reward),
                 _iso(pull.served_at),
                 _iso(pull.rewarded_at),
+                "" if pull.context is None else json.dumps(pull.context),
                 # JSON cells, so that true, "true", null and an absent parameter stay apart.
                 *(json.dumps(pull.config[n]) if n in pull.config else "" for n in names),
             ]
@@ -84,18 +107,25 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
         "window_s": record.window_s,
         "created_at": record.created_at,
     }
-    configs = {arm.id: arm.config for arm in snapshot.arms}
+    arms = {arm.id: arm for arm in snapshot.arms}
+    admitted: set[int] = set()
     for entry in store.log(study.name):
-        if entry.arm is not None and entry.arm not in configs:
-            configs = {arm.id: arm.config for arm in store.load(study.name).arms}
-        yield _line(entry, configs)
+        if entry.arm is not None and entry.arm not in arms:
+            arms = {arm.id: arm for arm in store.load(study.name).arms}
+        line = _line(entry, arms)
+        if entry.arm is not None and entry.arm not in admitted:
+            admitted.add(entry.arm)
+            arm = arms[entry.arm]
+            line |= {"origin": arm.origin, "parent": arm.parent, "mutated": arm.mutated}
+        yield line
 
 
-def _line(entry: LogEntry, configs: dict[int, Any]) -> dict[str, Any]:
+def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
     line: dict[str, Any] = {"kind": entry.kind, "at": entry.at}
     if entry.kind == "ask" and entry.arm is not None:
-        config = configs[entry.arm]
+        config = arms[entry.arm].config
         line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
+        line |= entry.data or {}
     elif entry.kind == "tell":
         line |= {"pull": entry.pull, "reward": entry.reward}
     else:

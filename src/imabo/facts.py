@@ -37,6 +37,16 @@ class Facts:
         return self._engine.view
 
     @property
+    def token(self) -> str:
+        """What the ids of the study's pulls start with; unique among all studies."""
+        return self._engine.record.token
+
+    @property
+    def seq(self) -> int:
+        """Number of the last change of the study that its view has."""
+        return self._engine.seq
+
+    @property
     def space_version(self) -> int:
         """Number of the current space, from 1."""
         return self._engine.space_version

@@ -47,6 +47,7 @@ def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pu
         state=record.state,
         reward=record.reward,
         rewarded_at=None if rewarded_at is None else to_datetime(rewarded_at),
+        context=record.context,
     )
 
 

@@ -14,10 +14,10 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
-from imabo.engine import Engine
+from imabo.engine import Engine, Request
 from imabo.errors import ImaboError, InvalidSetting, ReplayMismatch, StoreError
 from imabo.export import FORMAT
-from imabo.oracles.base import Oracle
+from imabo.oracles.base import Oracle, Proposal
 from imabo.policies.base import Policy
 from imabo.space import Space
 from imabo.space.scalars import show
@@ -26,6 +26,7 @@ from imabo.stores.base import StudyRecord
 Entry = dict[str, Any]
 
 _STATES: Final = ("active", "paused", "retired")
+_ADMITTING: Final = ("warmup", "expand", "prepared")
 
 
 def read_log(
@@ -60,12 +61,24 @@ def read_log(
     return record, entries
 
 
-def apply_entry(engine: Engine, number: int, entry: Entry) -> None:
-    """Do again what an entry says; a decision that comes out differently is refused."""
+def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> None:
+    """Do again what a log says.
+
+    A decision that comes out differently is refused. From the first request on that a service
+    served with a proposal made in the background (or without one, waiting for it), requests are
+    served as logged: the view that such a proposal was made from is not in the log.
+    """
+    as_logged = False
+    for number, entry in entries:
+        as_logged = as_logged or entry.get("reason") in ("prepared", "waiting")
+        _apply_entry(engine, number, entry, as_logged)
+
+
+def _apply_entry(engine: Engine, number: int, entry: Entry, as_logged: bool) -> None:
     with _replaying(number):
         at = checked_time(entry["at"])
         engine.clock = lambda: at
-        made, logged = _apply(engine, entry)
+        made, logged = _apply(engine, entry, as_logged)
     if made != logged:
         raise ReplayMismatch(
             f"line {number} of the log came out as {show(made, 300)}",
@@ -104,18 +117,22 @@ def _entries(lines: Iterable[str]) -> Iterator[tuple[int, Entry]]:
         yield number, entry
 
 
-def _apply(engine: Engine, entry: Entry) -> tuple[object, object]:
+def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, object]:
     """Do what an entry says; returns what came out and what the log has."""
     kind = entry["kind"]
+    if kind == "ask" and as_logged:
+        return _follow(engine, entry)
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
-        _, (pull,) = engine.serve(1)
+        (served,) = engine.serve([Request(context=entry.get("context"))])
+        (pull,) = served if isinstance(served, list) else []
         config = engine.view.config_of(pull.arm)
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
         return (pull.number, pull.arm, pull.reason, config), logged
     if kind == "tell":
         number = _known(entry["pull"], engine.view.totals.n_pulls)
-        engine.reward(number, checked_reward(entry["reward"], engine.record.reward_range))
+        reward = checked_reward(entry["reward"], engine.record.reward_range)
+        engine.reward_many([(number, reward)])
         return None, None
     if kind == "expire":
         # The log has an entry only when something expired.
@@ -131,6 +148,18 @@ def _apply(engine: Engine, entry: Entry) -> tuple[object, object]:
     raise InvalidSetting(
         f"the entry is {show(entry)}", "this version does not know it", "use the one that wrote it"
     )
+
+
+def _follow(engine: Engine, entry: Entry) -> tuple[object, object]:
+    number, proposal = engine.view.totals.n_pulls + 1, None
+    if entry["reason"] in _ADMITTING:
+        config = engine.view.space.validate(entry["config"])
+        proposal = Proposal(
+            config, origin=entry["origin"], parent=entry["parent"], mutated=entry["mutated"]
+        )
+    arm = engine.follow(entry["arm"], entry["reason"], proposal, entry.get("context"))
+    made = number, arm, engine.view.config_of(arm)
+    return made, (entry["pull"], entry["arm"], entry["config"])
 
 
 def _known(number: object, n: int) -> int:

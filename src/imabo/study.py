@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from os import PathLike
-from typing import Final, Self, TextIO, overload
+from typing import Final, Self, TextIO, TypeVar, overload
 
-from imabo.arms import Arm, ArmState, Pull
+from imabo.arms import ActiveSet, Arm, ArmState, Pull
 from imabo.checks import (
+    MAX_COUNT,
     checked_clock,
+    checked_moment,
     checked_name,
     checked_record,
+    checked_request,
     checked_reward,
     checked_space,
     require_same,
     stored_oracle,
     stored_policy,
 )
-from imabo.engine import Engine
+from imabo.engine import Engine, Proposer, Request
 from imabo.errors import (
+    ImaboError,
     InvalidSetting,
+    KeyConflict,
     StoreClosed,
     StudyExists,
     UnknownArm,
@@ -33,15 +39,16 @@ from imabo.facts import Facts
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
-from imabo.records import make_id, number_of, to_arm, to_datetime, to_pull
-from imabo.replay import apply_entry, read_log
+from imabo.records import number_of, to_arm, to_pull
+from imabo.replay import apply_log, read_log
 from imabo.settings import check_count
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores import Store, open_store
 
+T = TypeVar("T")
+
 _PAGE: Final = 1000  # pulls read from the store at a time
-_MAX_BATCH: Final = 10_000
 
 
 class Study(Facts):
@@ -175,28 +182,55 @@ class Study(Facts):
     # --- the loop -------------------------------------------------------------------------------
 
     @overload
-    def ask(self) -> Pull: ...
+    def ask(self, *, key: str | None = None, context: object = None) -> Pull: ...
     @overload
-    def ask(self, count: int) -> list[Pull]: ...
-    def ask(self, count: int | None = None) -> Pull | list[Pull]:
+    def ask(self, count: int, *, key: str | None = None, context: object = None) -> list[Pull]: ...
+    def ask(
+        self, count: int | None = None, *, key: str | None = None, context: object = None
+    ) -> Pull | list[Pull]:
         """The configuration to serve the next request with.
 
         The pull is in the store before this returns. ``ask(count=n)`` returns a list of n pulls,
         decided one after the other and committed together.
+
+        Args:
+            count: At most 10,000.
+            key: Your own name for this request, of 1 to 200 characters. Asking again with the same
+                key gives the same pull, so that a request may be retried; with another count it is
+                ``KeyConflict``.
+            context: JSON-safe values to store with the pull, at most 16 KiB as JSON.
         """
-        if count is not None:
-            check_count("count", count, least=1)
-            if count > _MAX_BATCH:
-                raise InvalidSetting(
-                    f"count is {show(count)}",
-                    f"one call gives at most {_MAX_BATCH} pulls",
-                    "ask again",
-                )
+        (pulls,) = self.ask_many([Request(1 if count is None else count, key, context)])
+        if isinstance(pulls, ImaboError):
+            raise pulls
+        return pulls if count is not None else pulls[0]
+
+    def ask_many(self, requests: Sequence[Request]) -> list[list[Pull] | KeyConflict]:
+        """Serve several requests, decided one after the other and committed together.
+
+        For services: one flush to the disk for all. Each request gets its pulls, or the error that
+        concerns it alone.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> from imabo.engine import Request
+            >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+            >>> [len(pulls) for pulls in study.ask_many([Request(), Request(count=3)])]
+            [1, 3]
+        """
+        checked = [checked_request(request) for request in requests]
+        if not checked:
+            return []
         with self._lock:
             self._check_open()
             self._engine.expire_due()
-            pulls = self._served(count or 1)
-        return pulls if count is not None else pulls[0]
+            served = self._engine.serve(checked)
+            known = self._configs_of(r.arm for one in served if isinstance(one, list) for r in one)
+        token = self._engine.record.token
+        return [
+            [to_pull(record, token, known) for record in one] if isinstance(one, list) else one
+            for one in served
+        ]
 
     def tell(self, pull_id: str, reward: float) -> None:
         """Report the reward of a pull; it is in the store before this returns.
@@ -206,12 +240,43 @@ class Study(Facts):
         finite number in the reward range ``InvalidReward``; none of them changes anything. A reward
         that comes after the window counts like any other.
         """
-        value = checked_reward(reward, self.reward_range)
-        number = self._number(pull_id)
-        with self._lock:
+        (refused,) = self.tell_many([(pull_id, reward)])
+        if refused is not None:
+            raise refused
+
+    def tell_many(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+        """Report the rewards of several pulls, committed together.
+
+        For each, in order: None when it is recorded (or was before), else the error that ``tell``
+        would have raised. One that is refused does not hold up the others.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+            >>> pull = study.ask()
+            >>> [error and error.code for error in study.tell_many([(pull.id, 1), ("x-1", 1)])]
+            [None, 'unknown_pull']
+        """
+        answers: list[ImaboError | None] = [None] * len(rewards)
+        good: list[tuple[int, tuple[int, float]]] = []
+        for i, (pull_id, reward) in enumerate(rewards):
+            try:
+                value = checked_reward(reward, self.reward_range)
+                good.append((i, (self._number(pull_id), value)))
+            except ImaboError as error:
+                answers[i] = error
+        if good:
+            with self._lock:
+                self._check_open()
+                done = self._engine.reward_many([item for _, item in good])
+            for (i, _), did in zip(good, done, strict=True):
+                if did is None:
+                    answers[i] = self._unknown_pull(rewards[i][0])
+                elif isinstance(did, ImaboError):
+                    answers[i] = did
+        else:
             self._check_open()
-            if not self._engine.reward(number, value):
-                raise self._unknown_pull(pull_id)
+        return answers
 
     @contextmanager
     def serve(self) -> Iterator[Pull]:
@@ -275,22 +340,34 @@ class Study(Facts):
             record = self._store.pull(self.name, number)
             if record is None:
                 raise self._unknown_pull(pull_id)
-            return to_pull(record, self._engine.record.token, self._configs())
+            return to_pull(record, self._engine.record.token, self._configs_of([record.arm]))
+
+    def pulls(self, after: int = 0, limit: int = 1000) -> list[Pull]:
+        """A page of the history: pulls in the order they were served.
+
+        Args:
+            after: The number at the end of the last pull's id that you have; 0 for the first page.
+            limit: At most so many pulls, from 1 to 10,000.
+        """
+        check_count("after", after)
+        check_count("limit", limit, least=1)
+        if limit > MAX_COUNT:
+            raise InvalidSetting(
+                f"limit is {show(limit)}",
+                f"one page has at most {MAX_COUNT} pulls",
+                "read page by page",
+            )
+        self._check_open()
+        page = self._store.pulls(self.name, after=after, limit=limit)
+        configs = self._configs_of(record.arm for record in page)
+        return [to_pull(record, self._engine.record.token, configs) for record in page]
 
     def __iter__(self) -> Iterator[Pull]:
         """All pulls in the order they were served, read from the store page by page."""
-        configs: dict[int, Config] = {}
         after = 0
-        while True:
-            self._check_open()
-            page = self._store.pulls(self.name, after=after, limit=_PAGE)
-            if not page:
-                return
-            if any(record.arm not in configs for record in page):
-                configs = self._configs()
-            for record in page:
-                yield to_pull(record, self._engine.record.token, configs)
-            after = page[-1].number
+        while page := self.pulls(after, _PAGE):
+            yield from page
+            after = self._number(page[-1].id)
 
     def export(self, target: str | PathLike[str] | TextIO, format: str | None = None) -> None:  # noqa: A002
         """Write the study to a file: JSON lines (the whole log) or CSV (a row a pull).
@@ -316,17 +393,59 @@ class Study(Facts):
         """Make a study again from its exported JSON lines, by making every decision again.
 
         A decision that comes out differently is ``ReplayMismatch``: the log was changed, or was
-        written by a version that decides differently. Pull ids start with another token. The store
+        written by a version that decides differently. What a service served with proposals made in
+        the background is done again as it was logged. Pull ids start with another token. The store
         must not have a study of that name yet (``StudyExists``).
         """
         record, entries = read_log(lines, policy, oracle)
         with _opened(store) as (opened, owns_store):
             opened.create(record)
             study = cls._load(opened, record.name, policy, oracle, time.time, owns_store)
-            for number, entry in entries:
-                apply_entry(study._engine, number, entry)
+            apply_log(study._engine, entries)
         study._engine.clock = time.time
         return study
+
+    def refresh(self) -> None:
+        """Bring the view up to date with what other processes did; reads do this by themselves."""
+        with self._lock:
+            self._check_open()
+            self._engine.refresh()
+
+    def prune(self, before: datetime) -> int:
+        """Forget finished pulls that were served before a time; returns how many.
+
+        What they taught stays: arms, counts, means and ``best`` do not change. The history and the
+        export no longer have them, a reward that comes even later is ``UnknownPull``, and their
+        keys may be used again.
+        """
+        moment = checked_moment(before)
+        n = 0
+        while True:
+            self._check_open()
+            pruned = self._store.prune(self.name, before=moment)
+            if not pruned:
+                return n
+            n += pruned
+
+    def read(self, reader: Callable[[ActiveSet], T]) -> T:
+        """What a function makes of the view, called while nothing changes it.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> Study.create("s", Space(x=Float(0, 1)), seed=0).read(len)
+            0
+        """
+        with self._lock:
+            self._check_open()
+            return reader(self._engine.view)
+
+    def use_proposer(self, proposer: Proposer | None) -> None:
+        """Take proposals from a worker in the background, so that no ``ask`` waits for an oracle.
+
+        While the worker has none ready, requests are served with known arms (``waiting``).
+        """
+        with self._lock:
+            self._engine.proposer = proposer
 
     # --- changes by hand ------------------------------------------------------------------------
 
@@ -368,20 +487,6 @@ class Study(Facts):
     def _store(self) -> Store:
         return self._engine.store
 
-    def _served(self, count: int) -> list[Pull]:
-        now, made = self._engine.serve(count)
-        view, token, served_at = self._engine.view, self._engine.record.token, to_datetime(now)
-        return [
-            Pull(
-                make_id(token, new.number),
-                new.arm,
-                view.config_of(new.arm).copy(),
-                new.reason,
-                served_at,
-            )
-            for new in made
-        ]
-
     def _change_state(self, arm: Arm | int, state: ArmState) -> Arm:
         arm_id = arm.id if isinstance(arm, Arm) else arm
         with self._lock:
@@ -396,7 +501,12 @@ class Study(Facts):
             self._engine.put_state(arm_id, state)
             return self._arm(arm_id)
 
-    def _configs(self) -> dict[int, Config]:
+    def _configs_of(self, arms: Iterable[int]) -> dict[int, Config]:
+        """Their configurations; from the store when the view does not have them all."""
+        with self._lock:
+            rows = {arm: self._engine.view.row_of(arm) for arm in arms}
+            if None not in rows.values():
+                return {arm: self._engine.view.config_of(arm) for arm in rows}
         return {arm.id: arm.config for arm in self._store.load(self.name).arms}
 
     def _arm(self, arm_id: int) -> Arm:

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from imabo.arms import ActiveSet, Beliefs
 from imabo.gaussian.kernel import Points
 from imabo.gaussian.process import Hyperparameters, Process
-from imabo.gaussian.surface import Surface, noiseless_spread
+from imabo.gaussian.surface import Surface
 from imabo.oracles import GP
 from imabo.space import Config
 
@@ -60,26 +60,6 @@ def test_evidence_is_the_difference_of_two_log_posteriors() -> None:
     best = min(unrelated(s) + 0.5 * s * s for s in np.linspace(-4.0, 4.0, 8001))
     expected = best - unrelated(0.5) - 0.5 * float(penalty @ penalty)
     assert_allclose(Process.evidence(points, values, noise, silent), expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_the_scale_is_what_the_arms_differ_by_without_the_noise(unit: float) -> None:
-    rng = np.random.default_rng(1)
-    noise = 0.49 / rng.integers(2, 30, 4000)
-    means = rng.normal(0.0, 0.2, 4000) + np.sqrt(noise) * rng.standard_normal(4000)
-    assert means.std() > 0.25
-    found = noiseless_spread(unit * means, unit**2 * noise)
-    assert_allclose(found, 0.2 * unit, rtol=0.03)
-
-
-def test_the_scale_of_two_exact_means_is_their_standard_deviation() -> None:
-    found = noiseless_spread(np.array([0.0, 2.0]), np.full(2, 1e-12))
-    assert_allclose(found, np.sqrt(2.0))
-
-
-def test_means_that_differ_by_less_than_their_noise_keep_a_scale() -> None:
-    means = np.array([0.0, 0.1, 0.2])
-    assert_allclose(noiseless_spread(means, np.full(3, 1.0)) ** 2, 0.02 * means.var())
 
 
 def test_little_is_expected_of_any_arm_while_it_is_not_sure() -> None:

@@ -13,7 +13,7 @@ from imabo.engine import Engine
 from imabo.policies import IMOSS
 from imabo.stores import SQLiteStore
 
-FIRST, SECOND = 500, 2_500  # finished pulls
+FIRST, SECOND = 500, 4_500  # finished pulls
 _SHARED = (type, ModuleType, FunctionType)  # reachable from everything, and nobody's memory
 
 

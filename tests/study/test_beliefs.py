@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 import pytest
 
 from imabo import Choice, Float, Space, Study
-from imabo.engine import Engine
+from imabo.engine import Engine, Request
 from imabo.errors import InvalidSetting, StoreError
 from imabo.stores import MemoryStore, SQLiteStore, Store
-from imabo.stores.base import NewPull
+from imabo.stores.base import PullRecord
 from imabo.testing.study.base import ManualClock, facts_of, mixed_space
 
 from .believer import Believer, Trusting
@@ -50,11 +50,13 @@ def make(store: Store, rounds: int = 0, oracle: Believer | None = None) -> Engin
     return engine
 
 
-def play(engine: Engine, rounds: int) -> list[NewPull]:
+def play(engine: Engine, rounds: int) -> list[PullRecord]:
     pulls = []
     for _ in range(rounds):
-        _, (pull,) = engine.serve(1)
-        engine.reward(pull.number, reward_of(engine.view.config_of(pull.arm)))
+        (served,) = engine.serve([Request()])
+        assert isinstance(served, list)
+        (pull,) = served
+        engine.reward_many([(pull.number, reward_of(engine.view.config_of(pull.arm)))])
         pulls.append(pull)
     return pulls
 
@@ -101,12 +103,12 @@ def test_an_arm_that_no_model_spoke_of_has_no_prior(store: Store) -> None:
 def test_a_batch_keeps_the_beliefs_of_its_last_admission(store: Store) -> None:
     live = make(store)
     before = live.n_arms
-    live.serve(80)
+    live.serve([Request(80)])
     assert live.n_arms - before > 3
     assert beliefs_in(live) == beliefs_in(engine_of(store))
     single = make(MemoryStore())
     for _ in range(80):
-        single.serve(1)
+        single.serve([Request(1)])
     assert beliefs_in(single) == beliefs_in(live)
 
 
@@ -148,19 +150,19 @@ def test_beliefs_that_make_no_sense_are_refused_and_nothing_is_half_written(
     oracle = Believer(fault, sound_arms=8)
     live = make(store, oracle=oracle)
     # A sound batch first; the one that fails has sound admissions, too.
-    live.serve(20)
+    live.serve([Request(20)])
     study = Study.open("s", store=store, policy=Trusting(), oracle=oracle)
     before, facts = beliefs_in(live), facts_of(study)
     assert live.n_arms < 8
     for _ in range(2):
         with pytest.raises(InvalidSetting, match="beliefs"):
-            live.serve(500)
+            live.serve([Request(500)])
         assert beliefs_in(live) == before
         assert facts_of(study) == facts
         assert len(live.view) == live.n_arms == facts[0]["n_arms"]
     # A corrected oracle goes on as if nothing had been.
     twin = make(MemoryStore())
-    twin.serve(20)
+    twin.serve([Request(20)])
     assert play(engine_of(store), 60) == play(twin, 60)
 
 
@@ -181,6 +183,6 @@ def test_a_write_that_fails_leaves_view_and_store_in_step(
     with monkeypatch.context() as patch:
         patch.setattr(store, "serve", fail)
         with pytest.raises(StoreError, match="broke"):
-            live.serve(60)
+            live.serve([Request(60)])
     assert (beliefs_in(live) == before) is not after
     assert beliefs_in(live) == beliefs_in(engine_of(store))

@@ -77,7 +77,7 @@ CALLS: dict[str, tuple[str, Callable[[Study], object]]] = {
     "ask many": ("serve", lambda study: study.ask(count=9)),
     "ask, expiring": ("expire", lambda study: study.ask()),
     "expire": ("expire", lambda study: study.expire()),
-    "tell": ("reward", lambda study: study.tell(list(study)[-1].id, 1.0)),
+    "tell": ("reward_many", lambda study: study.tell(list(study)[-1].id, 1.0)),
     "pause": ("change", lambda study: study.pause(1)),
     "retire": ("change", lambda study: study.retire(2)),
     "add_arm": (

@@ -9,7 +9,6 @@ rewards without a range it also says how sure it is that near configurations hav
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -31,9 +30,8 @@ _FARTHEST: Final = 9.0  # logits beyond this are not told apart
 _LONGEST: Final = 3.0  # largest move of one latent observation in a round
 _LEAST_INFORMATION: Final = 1e-3
 _LEAST_SCALE: Final = 0.05  # of latent observations that hardly differ
-_LEAST_SHARE: Final = 0.02  # of the means' variance that is not noise, however noisy they are
 _LEAST_SPREAD: Final = 1e-150  # of rewards without ends; its square is still a number
-_STRONG: Final = 3.0  # log odds that count as strong evidence (Jeffreys' scale: 20 to 1)
+_STRONG: Final = 8.0  # log odds at which the model and its absence are believed alike
 _LEAST_MEAN: Final = 1e-4  # expectations stay this far from 0 and 1, where a count means little
 
 
@@ -62,11 +60,7 @@ class Surface:
         self._dispersion = self._dispersed()
         values, noise = self._first_look()
         self._centre = float(values.mean())
-        self._scale = (
-            max(float(values.std()), _LEAST_SCALE)
-            if self._bounded
-            else noiseless_spread(values, noise)
-        )
+        self._scale = max(float(values.std()), _LEAST_SCALE if self._bounded else 0.0)
         if not self._scale > 1e-9 * abs(self._centre) + _LEAST_SPREAD:
             self._scale = max(abs(self._centre), 1.0)  # rewards without any difference
         self._fit((values - self._centre) / self._scale, noise / self._scale**2)
@@ -178,18 +172,6 @@ class Surface:
         # A Beta prior of that mean and variance is worth a + b rewards.
         counts = mean * (1.0 - mean) / variance - 1.0
         return mean, np.maximum(counts, 0.0) * self._dispersion
-
-
-def noiseless_spread(means: Floats, noise: Floats) -> float:
-    """Standard deviation of what the arms' means estimate, without the noise in them.
-
-    By the method of moments for means of different precision (DerSimonian and Laird, 1986).
-    """
-    weights = noise.min() / noise  # relative ones: rewards may be in any unit
-    centre = float((weights * means).sum() / weights.sum())
-    excess = float((weights * (means - centre) ** 2).sum()) - noise.min() * (len(means) - 1)
-    between = excess / max(weights.sum() - (weights**2).sum() / weights.sum(), 1e-12)
-    return math.sqrt(max(between, _LEAST_SHARE * float(means.var())))
 
 
 def _remember(arms: ActiveSet, process: Process, n_searched: int) -> dict[str, Any]:

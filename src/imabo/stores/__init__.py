@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from imabo.errors import InvalidSetting
+import re
+
+from imabo.errors import InvalidSetting, MissingExtra
 from imabo.stores.base import Store
 from imabo.stores.memory import MemoryStore
 from imabo.stores.sqlite import SQLiteStore
@@ -25,9 +27,27 @@ def open_store(store: str | Store | None) -> Store:
         path = store.removeprefix("sqlite:///")
         if path and path != ":memory:":
             return SQLiteStore(path)
+    if isinstance(store, str) and store.startswith(("postgresql://", "postgresql+")):
+        return _open_postgres(store)
+    # What stands before an @ may be a password.
+    seen = re.sub(r"//.*@", "//...@", store) if isinstance(store, str) else store
     raise InvalidSetting(
-        f"store is {store!r}",
+        f"store is {seen!r}",
         "it must be None (memory), a Store, or a URL such as 'sqlite:///imabo.db' that names a "
-        "file",
+        "file or 'postgresql://user:password@host/database'",
         "write three slashes before a relative path and four before an absolute one",
     )
+
+
+def _open_postgres(url: str) -> Store:
+    try:
+        from imabo.stores.postgres import PostgresStore
+    except ModuleNotFoundError as error:
+        if error.name not in ("sqlalchemy", "psycopg"):
+            raise
+        raise MissingExtra(
+            f"a PostgreSQL store needs {error.name}, which is not installed",
+            "imabo itself needs only NumPy and SciPy",
+            'run: pip install "imabo[postgres]"',
+        ) from error
+    return PostgresStore(url)

@@ -12,24 +12,37 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * ``serve`` and ``change`` rest on decisions made from a view. They name the ``seq`` of that view
   and raise ``StaleView`` when the study has moved on; the caller refreshes and decides again. So
   two processes on one database decide as if they took turns.
-* ``reward`` and ``expire`` commute with everything and need no such check. A reward counts once:
-  the same value again changes nothing, another value is refused.
+* ``turn`` holds a study for the calling thread: until the block ends, nobody else changes the
+  study. The block reads, and writes at most once, as its last act; the write is committed when the
+  block ends, and undone when it raises. So a decision that was stale is made again where it cannot
+  be stale. Locks are taken in one order (the study first): nobody waits in a circle.
+* ``reward_many`` and ``expire`` commute with everything and need no such check. A reward counts
+  once: the same value again changes nothing, another value is refused. One bad reward among many
+  does not hold up the others.
+* A pull may carry a ``key``, unique in its study together with ``part``, and a ``context`` of
+  JSON-safe values that means nothing to the store.
 * Times are seconds since the epoch by the study's clock. Pulls come in order of time; a reward may
   carry an earlier time than the last pull, because its teller may not know of that one yet.
 * A study has at most one document of beliefs: what its oracle's model expects of the arms, as
   JSON-safe values that mean nothing to the store. ``serve`` replaces it whole, in the transaction
   of what it serves; ``load`` hands it to those who may not have it yet.
 * Numbers come back exactly as they went in, and what was loaded never changes afterwards.
+* ``prune`` forgets pulls that are finished and old. The counters keep what they taught; the log and
+  the list of pulls no longer have them, nor their keys.
+* Beside the studies a store keeps access keys, as hashes that mean nothing to it.
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from imabo.arms import ArmState, Origin, PullState, Restart, Tally, Totals
+from imabo.errors import RewardConflict
 from imabo.space import Config
 
 
@@ -86,11 +99,17 @@ class ArmRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewPull:
-    """A pull to commit; ``number`` counts the study's pulls from 1."""
+    """A pull to commit; ``number`` counts the study's pulls from 1.
+
+    Pulls that one request with a ``key`` asked for have the parts 0, 1, 2, ...
+    """
 
     number: int
     arm: int
     reason: str
+    key: str | None = None
+    part: int = 0
+    context: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +123,23 @@ class PullRecord:
     served_at: float
     reward: float | None
     rewarded_at: float | None
+    context: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """An access key: what it allows, and the hash of its secret.
+
+    ``studies`` limits it to studies of these names; None is all of them, also later ones.
+    """
+
+    id: str
+    name: str
+    role: Literal["reader", "writer", "admin"]
+    studies: tuple[str, ...] | None
+    secret_hash: str
+    created_at: float
+    revoked_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +222,22 @@ class Store(ABC):
         """Names of the studies, sorted."""
 
     @abstractmethod
+    def seqs(self) -> dict[str, int]:
+        """The ``seq`` of every study by its name: cheap, to see which views are old."""
+
+    @abstractmethod
+    def find(self, token: str) -> str | None:
+        """The name of the study whose pull ids start with this token."""
+
+    @abstractmethod
+    def delete(self, name: str) -> None:
+        """Forget a study with everything about it; its name may be used again."""
+
+    @abstractmethod
+    def turn(self, name: str) -> AbstractContextManager[None]:
+        """Hold a study for this thread until the block ends; see above. Turns do not nest."""
+
+    @abstractmethod
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         """A study with the arms changed after ``since``; ``UnknownStudy`` when there is none.
 
@@ -216,8 +268,21 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def reward_many(
+        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+    ) -> list[Rewarded | RewardConflict | None]:
+        """Record rewards of pulls, by number, in one transaction and with at most one new ``seq``.
+
+        They are counted in order of the pulls' numbers (of equal ones, as given). For each, as
+        given: what it did, None when there is no such pull, or the conflict it would have been.
+        """
+
     def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
-        """Record a reward once; None when there is no such pull, ``RewardConflict`` on another."""
+        """Record one reward; ``RewardConflict`` when the pull has another."""
+        (done,) = self.reward_many(name, [(number, reward)], at=at)
+        if isinstance(done, RewardConflict):
+            raise done
+        return done
 
     @abstractmethod
     def expire(self, name: str, *, before: float, at: float) -> Expired:
@@ -236,8 +301,35 @@ class Store(ABC):
         """One pull."""
 
     @abstractmethod
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        """The pulls of each of these keys that there are, by their parts."""
+
+    @abstractmethod
+    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+        """Forget at most ``limit`` finished pulls that were served before a time; how many.
+
+        Their rewards stay counted. A pending pull is never forgotten.
+        """
+
+    @abstractmethod
     def log(self, name: str) -> Iterator[LogEntry]:
         """Everything that happened, in order; one ``expire`` entry a transaction."""
+
+    @abstractmethod
+    def put_key(self, key: KeyRecord) -> None:
+        """Add an access key; ``StoreError`` when its id is taken."""
+
+    @abstractmethod
+    def keys(self) -> list[KeyRecord]:
+        """Every access key, revoked ones too, in order of creation."""
+
+    @abstractmethod
+    def revoke_key(self, key_id: str, *, at: float) -> bool:
+        """Revoke a key; False when there is no such key. Again, it changes nothing."""
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when a study may have changed, at the latest after so many seconds."""
+        time.sleep(timeout_s)
 
     @abstractmethod
     def close(self) -> None:

@@ -33,6 +33,7 @@ class Connections:
         self.path = path
         self._pid = os.getpid()
         self._closed = False
+        self._held = False  # read and set with the write lock only
         self._write_lock = threading.RLock()
         self._read_lock = threading.RLock()
         self._stream_lock = threading.RLock()
@@ -46,21 +47,45 @@ class Connections:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the file's write lock."""
+        """A transaction that holds the file's write lock; inside ``holding``, a part of its."""
         with self._write_lock, self.translated():
             self._check()
             if self._writer is None:
                 self._writer = _connect_writer(self.path)
             db = self._writer
+            if self._held:
+                try:
+                    yield db
+                except BaseException:
+                    _roll_back(db)
+                    raise
+                return
             # IMMEDIATE takes the write lock at the start, where waiting is safe; a transaction
             # that reads first and writes later can be refused at once.
             _execute_patiently(db, "BEGIN IMMEDIATE")
             try:
                 yield db
-                db.execute("COMMIT")
+                if db.in_transaction:  # not when a part of it failed
+                    db.execute("COMMIT")
             except BaseException:
                 _roll_back(db)
                 raise
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Hold the file's write lock, so that nothing changes but by this thread's ``writing``."""
+        with self.writing(), self._marked_as_held():
+            yield
+
+    @contextmanager
+    def _marked_as_held(self) -> Iterator[None]:
+        if self._held:
+            raise misfit("a turn began within a turn")
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

@@ -7,13 +7,18 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 from imabo.arms import PullState, Restart, Tally, Totals
+from imabo.errors import RewardConflict
 from imabo.stores.base import (
     ArmRecord,
     Change,
     Expired,
+    KeyRecord,
     LogEntry,
     NewArm,
     NewPull,
@@ -26,7 +31,7 @@ from imabo.stores.base import (
 )
 from imabo.stores.refusals import misfit, reward_conflict, store_closed, study_exists, unknown_study
 
-_PENDING, _REWARDED, _EXPIRED = 0, 1, 2
+_PENDING, _REWARDED, _EXPIRED, _PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
 
 
@@ -96,6 +101,8 @@ class _Study:
         self.events: list[LogEntry] = []
         self.n_rewards = self.n_pending = 0
         self.reward_sum = 0.0
+        self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
+        self.contexts: dict[int, Any] = {}
         self.first_open = 0  # every pull before this position has left the pending state
         self.reasons: list[str] = []
         self.arm = array("q")
@@ -127,6 +134,10 @@ class _Study:
         for number, pull in enumerate(pulls, start=len(self.arm) + 1):
             if pull.number != number:
                 raise misfit(f"a pull has the number {pull.number}, the next is {number}")
+        keys = {(pull.key, pull.part) for pull in pulls if pull.key is not None}
+        n_keys = sum(pull.key is not None for pull in pulls)
+        if len(keys) < n_keys or any(part < len(self.keyed.get(key, ())) for key, part in keys):
+            raise misfit("a key is given twice")
 
     def add_arms(self, arms: Sequence[NewArm]) -> None:
         """Add arms that passed ``check_arms``."""
@@ -144,7 +155,12 @@ class _Study:
             served_at=self.served_at[position],
             reward=self.reward[position] if rewarded else None,
             rewarded_at=self.rewarded_at[position] if rewarded else None,
+            context=self.contexts.get(position),
         )
+
+    def kept(self, position: int) -> bool:
+        """Whether a pull was served and not pruned since."""
+        return 0 <= position < len(self.arm) and self.state[position] != _PRUNED
 
     def oldest_pending_at(self) -> float | None:
         if not self.n_pending:
@@ -170,6 +186,7 @@ class MemoryStore(Store):
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._studies: dict[str, _Study] = {}
+        self._keys: dict[str, KeyRecord] = {}
         self._closed = False
 
     def _study(self, name: str) -> _Study:
@@ -187,6 +204,8 @@ class MemoryStore(Store):
                 raise store_closed()
             if study.name in self._studies:
                 raise study_exists(study.name)
+            if self.find(study.token) is not None:
+                raise misfit(f"the token {study.token!r} is another study's")
             self._studies[study.name] = _Study(study)
 
     def names(self) -> list[str]:
@@ -195,6 +214,30 @@ class MemoryStore(Store):
             if self._closed:
                 raise store_closed()
             return sorted(self._studies)
+
+    def seqs(self) -> dict[str, int]:
+        """See ``Store.seqs``."""
+        with self._lock:
+            return {name: self._studies[name].seq for name in self.names()}
+
+    def find(self, token: str) -> str | None:
+        """See ``Store.find``."""
+        with self._lock:
+            known = {self._studies[name].record.token: name for name in self.names()}
+            return known.get(token)
+
+    def delete(self, name: str) -> None:
+        """See ``Store.delete``."""
+        with self._lock:
+            self._study(name)
+            del self._studies[name]
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """See ``Store.turn``; here a verb either happens or raises, so there is nothing to undo."""
+        with self._lock:
+            self._study(name)
+            yield
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         """See ``Store.load``."""
@@ -258,6 +301,10 @@ class MemoryStore(Store):
                 study.reward.append(0.0)
                 study.rewarded_at.append(0.0)
                 study.rewarded_seq.append(0)
+                if pull.key is not None:
+                    study.keyed.setdefault(pull.key, []).append(pull.number - 1)
+                if pull.context is not None:
+                    study.contexts[pull.number - 1] = pull.context
                 arm = study.arms[pull.arm]
                 arm.n_pulls += 1
                 arm.n_pending += 1
@@ -265,35 +312,46 @@ class MemoryStore(Store):
             study.n_pending += len(pulls)
             return study.seq
 
-    def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
-        """See ``Store.reward``."""
+    def reward_many(
+        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+    ) -> list[Rewarded | RewardConflict | None]:
+        """See ``Store.reward_many``."""
         with self._lock:
             study = self._study(name)
-            position = number - 1
-            if not 0 <= position < len(study.arm):
-                return None
-            arm_id, state = study.arm[position], study.state[position]
-            if state == _REWARDED:
-                if study.reward[position] != reward:
-                    raise reward_conflict(number, study.reward[position], reward)
-                return Rewarded(arm_id, False, False, study.seq)
-            was_pending = state == _PENDING
-            study.seq += 1
-            study.last_at = max(study.last_at, at)
-            study.state[position] = _REWARDED
-            study.reward[position] = reward
-            study.rewarded_at[position] = at
-            study.rewarded_seq[position] = study.seq
-            study.n_rewards += 1
-            study.n_pending -= was_pending
-            study.reward_sum += reward
-            arm = study.arms[arm_id]
-            arm.n_rewards += 1
-            arm.n_pending -= was_pending
-            arm.reward_sum += reward
-            arm.reward_squares += reward * reward
-            arm.seq = study.seq
-            return Rewarded(arm_id, True, was_pending, study.seq)
+            new = study.seq + 1
+            found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
+            for i in sorted(range(len(rewards)), key=lambda i: rewards[i][0]):
+                number, reward = rewards[i]
+                position = number - 1
+                if not study.kept(position):
+                    continue
+                arm_id, state = study.arm[position], study.state[position]
+                if state != _REWARDED:
+                    study.seq = new
+                    study.last_at = max(study.last_at, at)
+                    self._count(study, position, reward, at)
+                    found[i] = Rewarded(arm_id, True, state == _PENDING, new)
+                elif study.reward[position] != reward:
+                    found[i] = reward_conflict(number, study.reward[position], reward)
+                else:
+                    found[i] = Rewarded(arm_id, False, False, study.seq)
+            return found
+
+    def _count(self, study: _Study, position: int, reward: float, at: float) -> None:
+        was_pending = study.state[position] == _PENDING
+        study.state[position] = _REWARDED
+        study.reward[position] = reward
+        study.rewarded_at[position] = at
+        study.rewarded_seq[position] = study.seq
+        study.n_rewards += 1
+        study.n_pending -= was_pending
+        study.reward_sum += reward
+        arm = study.arms[study.arm[position]]
+        arm.n_rewards += 1
+        arm.n_pending -= was_pending
+        arm.reward_sum += reward
+        arm.reward_squares += reward * reward
+        arm.seq = study.seq
 
     def expire(self, name: str, *, before: float, at: float) -> Expired:
         """See ``Store.expire``."""
@@ -339,20 +397,46 @@ class MemoryStore(Store):
         """See ``Store.pulls``."""
         with self._lock:
             study = self._study(name)
-            return [study.pull(i) for i in range(after, min(after + limit, len(study.arm)))]
+            kept = (i for i in range(max(after, 0), len(study.arm)) if study.kept(i))
+            return [study.pull(i) for i in islice(kept, limit)]
 
     def pull(self, name: str, number: int) -> PullRecord | None:
         """See ``Store.pull``."""
         with self._lock:
             study = self._study(name)
-            return study.pull(number - 1) if 1 <= number <= len(study.arm) else None
+            return study.pull(number - 1) if study.kept(number - 1) else None
+
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        """See ``Store.keyed``."""
+        with self._lock:
+            study = self._study(name)
+            known = {key: study.keyed[key] for key in keys if key in study.keyed}
+            return {key: [study.pull(i) for i in places] for key, places in known.items()}
+
+    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+        """See ``Store.prune``; the columns keep their length, about 60 bytes a pull."""
+        with self._lock:
+            study = self._study(name)
+            end = bisect_left(study.served_at, before)
+            finished = (i for i in range(end) if study.state[i] in (_REWARDED, _EXPIRED))
+            old = set(islice(finished, limit))
+            for i in old:
+                study.state[i] = _PRUNED
+                study.contexts.pop(i, None)
+            study.keyed = {
+                key: left
+                for key, places in study.keyed.items()
+                if (left := [i for i in places if i not in old])
+            }
+            return len(old)
 
     def log(self, name: str) -> Iterator[LogEntry]:
         """See ``Store.log``."""
         with self._lock:
             study = self._study(name)
             entries = list(study.events)
-            for i in range(len(study.arm)):
+            for i in filter(study.kept, range(len(study.arm))):
+                context = study.contexts.get(i)
                 entries.append(
                     LogEntry(
                         study.served_seq[i],
@@ -361,6 +445,7 @@ class MemoryStore(Store):
                         pull=i + 1,
                         arm=study.arm[i],
                         reason=study.reasons[study.reason[i]],
+                        data=None if context is None else {"context": context},
                     )
                 )
                 if study.state[i] == _REWARDED:
@@ -374,6 +459,28 @@ class MemoryStore(Store):
                         )
                     )
         yield from sorted(entries, key=lambda entry: (entry.seq, entry.pull or 0))
+
+    def put_key(self, key: KeyRecord) -> None:
+        """See ``Store.put_key``."""
+        with self._lock:
+            if any(known.id == key.id for known in self.keys()):
+                raise misfit(f"the access key {key.id!r} is there already")
+            self._keys[key.id] = key
+
+    def keys(self) -> list[KeyRecord]:
+        """See ``Store.keys``."""
+        with self._lock:
+            if self._closed:
+                raise store_closed()
+            return sorted(self._keys.values(), key=lambda key: (key.created_at, key.id))
+
+    def revoke_key(self, key_id: str, *, at: float) -> bool:
+        """See ``Store.revoke_key``."""
+        with self._lock:
+            known = {key.id: key for key in self.keys()}.get(key_id)
+            if known is not None and known.revoked_at is None:
+                self._keys[key_id] = replace(known, revoked_at=at)
+            return known is not None
 
     def close(self) -> None:
         """See ``Store.close``."""

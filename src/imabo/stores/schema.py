@@ -108,6 +108,23 @@ STEPS: Final[Steps] = (
         )
         """,
     ),
+    (
+        "ALTER TABLE pulls ADD COLUMN key TEXT",
+        "ALTER TABLE pulls ADD COLUMN part INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE pulls ADD COLUMN context TEXT",
+        "CREATE UNIQUE INDEX pulls_key ON pulls (study, key, part) WHERE key IS NOT NULL",
+        """
+        CREATE TABLE keys (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL CHECK (role IN ('reader', 'writer', 'admin')),
+            studies TEXT,
+            secret_hash TEXT NOT NULL,
+            created_at REAL NOT NULL,
+            revoked_at REAL
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

@@ -7,13 +7,16 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from imabo.arms import Restart, Tally, Totals
+from imabo.errors import RewardConflict
 from imabo.stores.base import (
     ArmRecord,
     Change,
     Expired,
+    KeyRecord,
     LogEntry,
     NewArm,
     NewPull,
@@ -31,11 +34,11 @@ _ARM_COLUMNS: Final = (
     "id, config, origin, state, retired_from, parent, mutated, admitted_at, n_pulls, n_rewards, "
     "n_pending, reward_sum, reward_squares, marked_rewards, marked_sum"
 )
-_PULL_COLUMNS: Final = "number, arm, reason, state, served_at, reward, rewarded_at"
+_PULL_COLUMNS: Final = "number, arm, reason, state, served_at, reward, rewarded_at, context"
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 _LOG: Final = """
     SELECT * FROM (
-        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, NULL
+        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context
         FROM pulls WHERE study = ?1
         UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL
         FROM pulls WHERE study = ?1 AND state = 'rewarded'
@@ -105,6 +108,31 @@ class SQLiteStore(Store):
         """See ``Store.names``."""
         with self._connections.reading() as db:
             return _names(db)
+
+    def seqs(self) -> dict[str, int]:
+        """See ``Store.seqs``."""
+        with self._connections.reading() as db:
+            return dict(db.execute("SELECT name, seq FROM studies ORDER BY name").fetchall())
+
+    def find(self, token: str) -> str | None:
+        """See ``Store.find``."""
+        with self._connections.reading() as db:
+            row = db.execute("SELECT name FROM studies WHERE token = ?", (token,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def delete(self, name: str) -> None:
+        """See ``Store.delete``."""
+        with self._connections.writing() as db:
+            db.execute("DELETE FROM studies WHERE id = ?", (self._id(db, name),))
+        self._ids.pop(name, None)
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """See ``Store.turn``; a file has one writer, so it holds up the other studies as well."""
+        with self._connections.reading() as db:
+            self._id(db, name)
+        with self._connections.holding():
+            yield
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         """See ``Store.load``."""
@@ -186,9 +214,22 @@ class SQLiteStore(Store):
                 )
             _insert_arms(db, study, new, arms)
             db.executemany(
-                "INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq) "
-                "VALUES (?, ?, ?, ?, 'pending', ?, ?)",
-                [(study, pull.number, pull.arm, pull.reason, at, new) for pull in pulls],
+                "INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq, "
+                "key, part, context) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
+                [
+                    (
+                        study,
+                        pull.number,
+                        pull.arm,
+                        pull.reason,
+                        at,
+                        new,
+                        pull.key,
+                        pull.part,
+                        None if pull.context is None else _dump(pull.context),
+                    )
+                    for pull in pulls
+                ],
             )
             counts = Counter(pull.arm for pull in pulls)
             served = db.executemany(
@@ -209,41 +250,42 @@ class SQLiteStore(Store):
                 )
             return new
 
-    def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
-        """See ``Store.reward``."""
+    def reward_many(
+        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+    ) -> list[Rewarded | RewardConflict | None]:
+        """See ``Store.reward_many``."""
+        found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
         with self._connections.writing() as db:
             study = self._id(db, name)
-            arm, state, recorded, seq = db.execute(
-                "SELECT arm, state, reward, seq FROM studies LEFT JOIN pulls "
-                "ON pulls.study = studies.id AND number = ? WHERE studies.id = ?",
-                (number, study),
+            seq, total = db.execute(
+                "SELECT seq, reward_sum FROM studies WHERE id = ?", (study,)
             ).fetchone()
-            if arm is None:
-                return None
-            if state == "rewarded":
-                if recorded != reward:
-                    raise reward_conflict(number, recorded, reward)
-                return Rewarded(arm, False, False, seq)
-            was_pending = state == "pending"
-            seq += 1
-            db.execute(
-                "UPDATE pulls SET state = 'rewarded', reward = ?, rewarded_at = ?, "
-                "rewarded_seq = ? WHERE study = ? AND number = ?",
-                (reward, at, seq, study, number),
-            )
-            db.execute(
-                "UPDATE arms SET n_rewards = n_rewards + 1, n_pending = n_pending - ?, "
-                "reward_sum = reward_sum + ?, reward_squares = reward_squares + ?, seq = ? "
-                "WHERE study = ? AND id = ?",
-                (was_pending, reward, reward * reward, seq, study, arm),
-            )
-            db.execute(
-                "UPDATE studies SET seq = ?, n_rewards = n_rewards + 1, "
-                "n_pending = n_pending - ?, reward_sum = reward_sum + ?, "
-                "last_at = max(last_at, ?) WHERE id = ?",
-                (seq, was_pending, reward, at, study),
-            )
-            return Rewarded(arm, True, was_pending, seq)
+            n_fresh = n_pending = 0
+            for i in sorted(range(len(rewards)), key=lambda i: rewards[i][0]):
+                number, reward = rewards[i]
+                row = db.execute(
+                    "SELECT arm, state, reward FROM pulls WHERE study = ? AND number = ?",
+                    (study, number),
+                ).fetchone()
+                if row is None:
+                    continue
+                arm, state, recorded = row
+                if state != "rewarded":
+                    was_pending = state == "pending"
+                    _record(db, study, number, arm, reward, was_pending, at, seq + 1)
+                    n_fresh, n_pending, total = n_fresh + 1, n_pending + was_pending, total + reward
+                    found[i] = Rewarded(arm, True, was_pending, seq + 1)
+                elif recorded != reward:
+                    found[i] = reward_conflict(number, recorded, reward)
+                else:
+                    found[i] = Rewarded(arm, False, False, seq + (n_fresh > 0))
+            if n_fresh:
+                db.execute(
+                    "UPDATE studies SET seq = seq + 1, n_rewards = n_rewards + ?, n_pending = "
+                    "n_pending - ?, reward_sum = ?, last_at = max(last_at, ?) WHERE id = ?",
+                    (n_fresh, n_pending, total, at, study),
+                )
+        return found
 
     def expire(self, name: str, *, before: float, at: float) -> Expired:
         """See ``Store.expire``."""
@@ -298,7 +340,7 @@ class SQLiteStore(Store):
                 "ORDER BY number LIMIT ?",
                 (self._id(db, name), after, limit),
             )
-            return [PullRecord(*row) for row in rows]
+            return [_pull(row) for row in rows]
 
     def pull(self, name: str, number: int) -> PullRecord | None:
         """See ``Store.pull``."""
@@ -307,7 +349,31 @@ class SQLiteStore(Store):
                 f"SELECT {_PULL_COLUMNS} FROM pulls WHERE study = ? AND number = ?",
                 (self._id(db, name), number),
             ).fetchone()
-            return PullRecord(*row) if row else None
+            return _pull(row) if row else None
+
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        """See ``Store.keyed``."""
+        found: dict[str, list[PullRecord]] = {}
+        with self._connections.reading() as db:
+            rows = db.execute(
+                f"SELECT key, {_PULL_COLUMNS} FROM pulls WHERE study = ? AND key IN "
+                "(SELECT value FROM json_each(?)) ORDER BY part",
+                (self._id(db, name), _dump(list(keys))),
+            )
+            for key, *pull in rows:
+                found.setdefault(key, []).append(_pull(pull))
+        return found
+
+    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+        """See ``Store.prune``."""
+        with self._connections.writing() as db:
+            study = self._id(db, name)
+            gone = db.execute(
+                "DELETE FROM pulls WHERE study = ?1 AND number IN (SELECT number FROM pulls WHERE "
+                "study = ?1 AND state != 'pending' AND served_at < ?2 ORDER BY number LIMIT ?3)",
+                (study, before, limit),
+            )
+            return gone.rowcount
 
     def log(self, name: str) -> Iterator[LogEntry]:
         """See ``Store.log``."""
@@ -320,7 +386,47 @@ class SQLiteStore(Store):
 
         for seq, kind, at, pull, arm, reason, reward, data in self._connections.stream(query):
             facts = None if data is None else json.loads(data)
+            if kind == "ask" and data is not None:
+                facts = {"context": facts}
             yield LogEntry(seq, kind, at, pull or None, arm, reason, reward, facts)
+
+    def put_key(self, key: KeyRecord) -> None:
+        """See ``Store.put_key``."""
+        studies = None if key.studies is None else _dump(key.studies)
+        with self._connections.writing() as db:
+            db.execute(
+                "INSERT INTO keys (id, name, role, studies, secret_hash, created_at, revoked_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    key.id,
+                    key.name,
+                    key.role,
+                    studies,
+                    key.secret_hash,
+                    key.created_at,
+                    key.revoked_at,
+                ),
+            )
+
+    def keys(self) -> list[KeyRecord]:
+        """See ``Store.keys``."""
+        with self._connections.reading() as db:
+            rows = db.execute(
+                "SELECT id, name, role, studies, secret_hash, created_at, revoked_at FROM keys "
+                "ORDER BY created_at, id"
+            ).fetchall()
+        return [
+            KeyRecord(id_, name, role, None if studies is None else tuple(json.loads(studies)), *r)
+            for id_, name, role, studies, *r in rows
+        ]
+
+    def revoke_key(self, key_id: str, *, at: float) -> bool:
+        """See ``Store.revoke_key``."""
+        with self._connections.writing() as db:
+            revoked = db.execute(
+                "UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", (at, key_id)
+            )
+            return revoked.rowcount == 1
 
     def close(self) -> None:
         """See ``Store.close``."""
@@ -361,6 +467,35 @@ def _arm(row: Sequence[Any]) -> ArmRecord:
         mutated=mutated,
         admitted_at=admitted_at,
         tally=Tally(*tally),
+    )
+
+
+def _pull(row: Sequence[Any]) -> PullRecord:
+    *facts, context = row
+    return PullRecord(*facts, None if context is None else json.loads(context))
+
+
+def _record(
+    db: sqlite3.Connection,
+    study: int,
+    number: int,
+    arm: int,
+    reward: float,
+    was_pending: bool,
+    at: float,
+    seq: int,
+) -> None:
+    """A pull's reward, and its arm's counters."""
+    db.execute(
+        "UPDATE pulls SET state = 'rewarded', reward = ?, rewarded_at = ?, rewarded_seq = ? "
+        "WHERE study = ? AND number = ?",
+        (reward, at, seq, study, number),
+    )
+    db.execute(
+        "UPDATE arms SET n_rewards = n_rewards + 1, n_pending = n_pending - ?, "
+        "reward_sum = reward_sum + ?, reward_squares = reward_squares + ?, seq = ? "
+        "WHERE study = ? AND id = ?",
+        (was_pending, reward, reward * reward, seq, study, arm),
     )
 
 

@@ -23,15 +23,19 @@ pytest then checks every sentence of the contract in ``imabo.stores.base``. In `
 
 from __future__ import annotations
 
+from imabo.testing.stores.batches import BatchCases, TurnCases
 from imabo.testing.stores.beliefs import BeliefCases
 from imabo.testing.stores.decisions import DecisionCases
 from imabo.testing.stores.feedback import FeedbackCases
 from imabo.testing.stores.lifecycle import LifecycleCases
+from imabo.testing.stores.upkeep import UpkeepCases
 
 __all__ = ["StoreContract"]
 
 
-class StoreContract(LifecycleCases, DecisionCases, FeedbackCases, BeliefCases):
+class StoreContract(
+    LifecycleCases, DecisionCases, FeedbackCases, BatchCases, TurnCases, BeliefCases, UpkeepCases
+):
     """What every store must do; subclass it with a fixture ``store``.
 
     Example:

@@ -24,6 +24,10 @@ VERBS: Final[dict[str, Callable[[Store], object]]] = {
     "spaces": lambda store: store.spaces("study"),
     "serve": lambda store: store.serve("study", seq=0, at=200.0, pulls=[]),
     "reward": lambda store: store.reward("study", 1, 0.5, at=200.0),
+    "reward_many": lambda store: store.reward_many("study", [], at=200.0),
+    "keyed": lambda store: store.keyed("study", ["a"]),
+    "prune": lambda store: store.prune("study", before=200.0),
+    "delete": lambda store: store.delete("study"),
     "expire": lambda store: store.expire("study", before=200.0, at=200.0),
     "change": lambda store: store.change("study", Change("state", {}), seq=0, at=200.0),
     "pulls": lambda store: store.pulls("study"),
@@ -33,6 +37,10 @@ VERBS: Final[dict[str, Callable[[Store], object]]] = {
 ALWAYS: Final[dict[str, Callable[[Store], object]]] = {
     "names": lambda store: store.names(),
     "create": lambda store: store.create(study_record()),
+    "seqs": lambda store: store.seqs(),
+    "find": lambda store: store.find("token"),
+    "keys": lambda store: store.keys(),
+    "revoke_key": lambda store: store.revoke_key("key", at=200.0),
 }
 NAMES: Final = [
     "plain",

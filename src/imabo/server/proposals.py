@@ -1,0 +1,196 @@
+"""Proposals prepared in the background, so that no request waits for an oracle.
+
+An oracle may take tens of milliseconds (a model fit) or seconds, and in a thread it would hold up
+the requests all the same: Python runs one thread at a time. So it runs in a process of its own, on
+a copy of the study's view, and what it proposes waits until the schedule asks for an arm.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import queue
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from imabo.arms import ActiveSet, Beliefs
+from imabo.oracles.base import Proposal
+from imabo.server.worker import OracleFailed, Outcome, Worker
+from imabo.study import Study
+
+_LOG: Final = logging.getLogger("imabo.server")
+_STREAM: Final = 0x70726F70  # keeps these random streams apart from those of the decisions
+_STALE_SHARE: Final = 0.05  # a proposal is made anew after so many more rewards ...
+_STALE_LEAST: Final = 10  # ... at least this many ...
+_STALE_S: Final = 1.0  # ... and not sooner than this
+_PAUSES_S: Final = (1.0, 60.0)  # after a failure: the first pause, and the longest
+
+
+class Proposals:
+    """The worker process of a server, shared by its studies; it starts with the first job."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[tuple[bytes, Future[Outcome]] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._worker: Worker | None = None
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return self._closed
+
+    def attach(self, study: Study) -> StudyProposals:
+        """Let a study take its proposals from here."""
+        proposals = StudyProposals(self, study)
+        study.use_proposer(proposals)
+        return proposals
+
+    def submit(self, job: bytes) -> Future[Outcome]:
+        """Run a job; after ``close`` it is cancelled."""
+        future: Future[Outcome] = Future()
+        with self._lock:
+            if self._closed:
+                future.cancel()
+                return future
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="imabo-proposals", daemon=True
+                )
+                self._thread.start()
+            self._tasks.put((job, future))
+        return future
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            job, future = task
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                with self._lock:
+                    if self._closed:
+                        raise OracleFailed("the server is closing")
+                    worker = self._worker = self._worker or Worker()
+                outcome = worker.call(job)
+            except (EOFError, OSError) as error:  # the worker is gone; the next job gets another
+                with self._lock:
+                    self._worker = None
+                future.set_exception(OracleFailed(f"its process ended ({error!r})"))
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(outcome)
+
+    def close(self) -> None:
+        """End the worker without waiting for what it is at."""
+        with self._lock:
+            self._closed = True
+            worker, thread = self._worker, self._thread
+        self._tasks.put(None)
+        if worker is not None:
+            worker.end()
+        if thread is not None:
+            thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A proposal, and what the view was when it was made."""
+
+    proposal: Proposal
+    arms: tuple[int, ...]
+    space_version: int
+    n_rewards: int
+    made_at: float
+
+
+class StudyProposals:
+    """The proposals of one study: at most one is ready, and it is made anew as rewards arrive."""
+
+    def __init__(self, proposals: Proposals, study: Study) -> None:
+        self._proposals, self._study = proposals, study
+        self._ready: _Ready | None = None
+        self._running: Future[Outcome] | None = None
+        self._pause_s = 0.0
+        self._not_before = 0.0
+
+    @property
+    def n_ready(self) -> int:
+        """How many proposals wait to be used."""
+        return int(self._ready is not None)
+
+    def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
+        """See ``imabo.engine.Proposer``."""
+        ready, self._ready = self._ready, None
+        if ready is None or ready.space_version != space_version or ready.proposal.config in view:
+            return None
+        beliefs = ready.proposal.beliefs
+        if beliefs is None:
+            return ready.proposal
+        # Made for the arms of that time: nothing is expected of those that came since.
+        known = dict(
+            zip(ready.arms, zip(beliefs.means, beliefs.counts, strict=False), strict=False)
+        )
+        rows = [known.get(arm, (0.5, 0.0)) for arm in view.ids.tolist()]
+        means, counts = np.array([*rows, (beliefs.means[-1], beliefs.counts[-1])]).T
+        return replace(ready.proposal, beliefs=Beliefs(means, counts, beliefs.state))
+
+    def refresh(self) -> None:
+        """Start to prepare a proposal when there is none, or when it has become old."""
+        now = time.monotonic()
+        if self._running is not None or now < self._not_before:
+            return
+        n_rewards = self._study.n_rewards
+        if self._ready is not None:
+            news = n_rewards - self._ready.n_rewards
+            old = news >= max(_STALE_LEAST, _STALE_SHARE * n_rewards)
+            if not old or now < self._ready.made_at + _STALE_S:
+                return
+        prepared = self._study.read(self._job)
+        if prepared is None:
+            return
+        job, seen = prepared
+        self._running = running = self._proposals.submit(job)
+        running.add_done_callback(lambda done: self._finish(done, seen))
+
+    def _job(self, view: ActiveSet) -> tuple[bytes, _Ready] | None:
+        study = self._study
+        if study.policy.growth(view) == "warmup" or view.exhausted:
+            return None
+        entropy = (study.seed, view.totals.n_pulls, _STREAM)
+        scores = study.policy.scores(view)
+        seen = _Ready(
+            Proposal({}),
+            tuple(view.ids.tolist()),
+            study.space_version,
+            view.totals.n_rewards,
+            time.monotonic(),
+        )
+        # Pickled now, while nothing changes the view; the pool would do it at its leisure.
+        return pickle.dumps((study.oracle, view, scores, entropy)), seen
+
+    def _finish(self, done: Future[Outcome], seen: _Ready) -> None:
+        failure = None if done.cancelled() else done.exception()
+        if self._proposals.closed:
+            return
+        if failure is not None:
+            self._pause_s = min(max(2.0 * self._pause_s, _PAUSES_S[0]), _PAUSES_S[1])
+            self._not_before = time.monotonic() + self._pause_s
+            _LOG.warning(
+                "the oracle of study %r failed: %s; the next try is in %.0f s",
+                self._study.name,
+                failure,
+                self._pause_s,
+            )
+        elif not done.cancelled():
+            self._pause_s = 0.0
+            outcome = done.result()
+            if isinstance(outcome, Proposal):
+                self._ready = replace(seen, proposal=outcome)
+        self._running = None

@@ -1,0 +1,64 @@
+"""A process that runs oracles for the server it belongs to."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from imabo.oracles.base import Exhausted, Proposal
+
+Outcome = Proposal | Exhausted
+
+
+class OracleFailed(Exception):
+    """An oracle raised, or its process ended."""
+
+
+class Worker:
+    """One process, one job at a time. It ends with the process that made it, however that ends."""
+
+    def __init__(self) -> None:
+        # Spawned, not forked: the server has threads and connections.
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=serve_jobs, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def call(self, job: bytes) -> Outcome:
+        """Run a pickled (oracle, view, scores, entropy); ``EOFError`` when the process is gone."""
+        self._connection.send_bytes(job)
+        outcome: Outcome | str = pickle.loads(self._connection.recv_bytes())
+        if isinstance(outcome, str):
+            raise OracleFailed(outcome)
+        return outcome
+
+    def end(self) -> None:
+        """End the process at once."""
+        self._process.terminate()
+        self._process.join()
+
+
+def serve_jobs(connection: Connection) -> None:
+    """What the process does until its server closes the connection or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this one
+    while True:
+        try:
+            job = connection.recv_bytes()
+        except EOFError:
+            return
+        connection.send_bytes(pickle.dumps(run_job(job)))
+
+
+def run_job(job: bytes) -> Outcome | str:
+    """Call an oracle; what it raised comes back as text, because not every error can be sent."""
+    try:
+        oracle, view, scores, entropy = pickle.loads(job)
+        outcome: Outcome = oracle.propose(view, scores, np.random.default_rng(entropy))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return outcome
