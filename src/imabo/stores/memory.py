@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import threading
-from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
-from imabo.arms import PullState, Restart, Tally, Totals
+from imabo.arms import Totals
 from imabo.errors import RewardConflict
 from imabo.stores.base import (
-    ArmRecord,
     Change,
     Expired,
     KeyRecord,
@@ -25,149 +23,11 @@ from imabo.stores.base import (
     PullRecord,
     Rewarded,
     Snapshot,
-    StaleView,
     Store,
     StudyRecord,
 )
+from imabo.stores.memory_rows import EXPIRED, PENDING, PRUNED, REWARDED, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, store_closed, study_exists, unknown_study
-
-_PENDING, _REWARDED, _EXPIRED, _PRUNED = 0, 1, 2, 3
-_STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
-
-
-class _Arm:
-    """An arm's facts and its counters, changed in place."""
-
-    __slots__ = (
-        "marked_rewards",
-        "marked_sum",
-        "n_pending",
-        "n_pulls",
-        "n_rewards",
-        "new",
-        "retired_from",
-        "reward_squares",
-        "reward_sum",
-        "seq",
-        "state",
-    )
-
-    def __init__(self, new: NewArm, seq: int) -> None:
-        self.new = new
-        self.state: Any = "active"
-        self.retired_from: Any = None
-        self.seq = seq
-        self.n_pulls = self.n_rewards = self.n_pending = self.marked_rewards = 0
-        self.reward_sum = self.reward_squares = self.marked_sum = 0.0
-
-    def record(self) -> ArmRecord:
-        new = self.new
-        tally = Tally(
-            n_pulls=self.n_pulls,
-            n_rewards=self.n_rewards,
-            n_pending=self.n_pending,
-            reward_sum=self.reward_sum,
-            reward_squares=self.reward_squares,
-            marked_rewards=self.marked_rewards,
-            marked_sum=self.marked_sum,
-        )
-        return ArmRecord(
-            id=new.id,
-            config=new.config,
-            origin=new.origin,
-            state=self.state,
-            retired_from=self.retired_from,
-            parent=new.parent,
-            mutated=new.mutated,
-            admitted_at=new.admitted_at,
-            tally=tally,
-        )
-
-
-class _Study:
-    """A study's rows. Pulls lie in typed columns, pull number i at position i - 1."""
-
-    def __init__(self, record: StudyRecord) -> None:
-        self.record = record
-        self.seq = 0
-        self.spaces: list[Mapping[str, Any]] = [record.space]
-        self.restart = Restart()
-        self.marked_at = 0
-        self.last_at = record.created_at
-        self.arms: dict[int, _Arm] = {}
-        self.identities: set[str] = set()
-        self.beliefs: Mapping[str, Any] | None = None
-        self.beliefs_seq = 0
-        self.events: list[LogEntry] = []
-        self.n_rewards = self.n_pending = 0
-        self.reward_sum = 0.0
-        self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
-        self.contexts: dict[int, Any] = {}
-        self.first_open = 0  # every pull before this position has left the pending state
-        self.reasons: list[str] = []
-        self.arm = array("q")
-        self.reason = array("b")
-        self.state = array("b")
-        self.served_at = array("d")
-        self.served_seq = array("q")
-        self.reward = array("d")
-        self.rewarded_at = array("d")
-        self.rewarded_seq = array("q")
-
-    def check(self, seq: int) -> None:
-        if seq != self.seq:
-            raise StaleView
-
-    def check_arms(self, arms: Sequence[NewArm], named: Iterable[int]) -> None:
-        """Refuse new arms that are there already, and named ones that are not."""
-        ids, identities = {new.id for new in arms}, {new.identity for new in arms}
-        if len(ids) < len(arms) or not ids.isdisjoint(self.arms):
-            raise misfit(f"one of the arms {sorted(ids)} is in the study already")
-        if len(identities) < len(arms) or not identities.isdisjoint(self.identities):
-            raise misfit(f"one of the identities {sorted(identities)} is an arm already")
-        for arm in named:
-            if arm not in self.arms and arm not in ids:
-                raise misfit(f"arm {arm} is not in the study")
-
-    def check_pulls(self, pulls: Sequence[NewPull]) -> None:
-        """Refuse pulls that do not count on from the last one."""
-        for number, pull in enumerate(pulls, start=len(self.arm) + 1):
-            if pull.number != number:
-                raise misfit(f"a pull has the number {pull.number}, the next is {number}")
-        keys = {(pull.key, pull.part) for pull in pulls if pull.key is not None}
-        n_keys = sum(pull.key is not None for pull in pulls)
-        if len(keys) < n_keys or any(part < len(self.keyed.get(key, ())) for key, part in keys):
-            raise misfit("a key is given twice")
-
-    def add_arms(self, arms: Sequence[NewArm]) -> None:
-        """Add arms that passed ``check_arms``."""
-        for new in arms:
-            self.arms[new.id] = _Arm(new, self.seq)
-            self.identities.add(new.identity)
-
-    def pull(self, position: int) -> PullRecord:
-        rewarded = self.state[position] == _REWARDED
-        return PullRecord(
-            number=position + 1,
-            arm=self.arm[position],
-            reason=self.reasons[self.reason[position]],
-            state=_STATES[self.state[position]],
-            served_at=self.served_at[position],
-            reward=self.reward[position] if rewarded else None,
-            rewarded_at=self.rewarded_at[position] if rewarded else None,
-            context=self.contexts.get(position),
-        )
-
-    def kept(self, position: int) -> bool:
-        """Whether a pull was served and not pruned since."""
-        return 0 <= position < len(self.arm) and self.state[position] != _PRUNED
-
-    def oldest_pending_at(self) -> float | None:
-        if not self.n_pending:
-            return None
-        while self.state[self.first_open] != _PENDING:
-            self.first_open += 1
-        return self.served_at[self.first_open]
 
 
 class MemoryStore(Store):
@@ -185,11 +45,11 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._studies: dict[str, _Study] = {}
+        self._studies: dict[str, StudyRows] = {}
         self._keys: dict[str, KeyRecord] = {}
         self._closed = False
 
-    def _study(self, name: str) -> _Study:
+    def _study(self, name: str) -> StudyRows:
         if self._closed:
             raise store_closed()
         study = self._studies.get(name)
@@ -206,7 +66,7 @@ class MemoryStore(Store):
                 raise study_exists(study.name)
             if self.find(study.token) is not None:
                 raise misfit(f"the token {study.token!r} is another study's")
-            self._studies[study.name] = _Study(study)
+            self._studies[study.name] = StudyRows(study)
 
     def names(self) -> list[str]:
         """See ``Store.names``."""
@@ -295,7 +155,7 @@ class MemoryStore(Store):
                     study.reasons.append(pull.reason)
                 study.arm.append(pull.arm)
                 study.reason.append(study.reasons.index(pull.reason))
-                study.state.append(_PENDING)
+                study.state.append(PENDING)
                 study.served_at.append(at)
                 study.served_seq.append(study.seq)
                 study.reward.append(0.0)
@@ -326,20 +186,20 @@ class MemoryStore(Store):
                 if not study.kept(position):
                     continue
                 arm_id, state = study.arm[position], study.state[position]
-                if state != _REWARDED:
+                if state != REWARDED:
                     study.seq = new
                     study.last_at = max(study.last_at, at)
                     self._count(study, position, reward, at)
-                    found[i] = Rewarded(arm_id, True, state == _PENDING, new)
+                    found[i] = Rewarded(arm_id, True, state == PENDING, new)
                 elif study.reward[position] != reward:
                     found[i] = reward_conflict(number, study.reward[position], reward)
                 else:
                     found[i] = Rewarded(arm_id, False, False, study.seq)
             return found
 
-    def _count(self, study: _Study, position: int, reward: float, at: float) -> None:
-        was_pending = study.state[position] == _PENDING
-        study.state[position] = _REWARDED
+    def _count(self, study: StudyRows, position: int, reward: float, at: float) -> None:
+        was_pending = study.state[position] == PENDING
+        study.state[position] = REWARDED
         study.reward[position] = reward
         study.rewarded_at[position] = at
         study.rewarded_seq[position] = study.seq
@@ -359,7 +219,7 @@ class MemoryStore(Store):
             study = self._study(name)
             # Pulls are served in order of time, so the ones to look at lie in one stretch.
             end = bisect_left(study.served_at, before, lo=study.first_open)
-            due = [i for i in range(study.first_open, end) if study.state[i] == _PENDING]
+            due = [i for i in range(study.first_open, end) if study.state[i] == PENDING]
             study.first_open = max(study.first_open, end)
             counts = Counter(study.arm[i] for i in due)
             if due:
@@ -369,7 +229,7 @@ class MemoryStore(Store):
                 data = {"before": before}
                 study.events.append(LogEntry(study.seq, "expire", at, data=data))
             for i in due:
-                study.state[i] = _EXPIRED
+                study.state[i] = EXPIRED
             for arm_id, n in counts.items():
                 study.arms[arm_id].n_pending -= n
                 study.arms[arm_id].seq = study.seq
@@ -418,10 +278,10 @@ class MemoryStore(Store):
         with self._lock:
             study = self._study(name)
             end = bisect_left(study.served_at, before)
-            finished = (i for i in range(end) if study.state[i] in (_REWARDED, _EXPIRED))
+            finished = (i for i in range(end) if study.state[i] in (REWARDED, EXPIRED))
             old = set(islice(finished, limit))
             for i in old:
-                study.state[i] = _PRUNED
+                study.state[i] = PRUNED
                 study.contexts.pop(i, None)
             study.keyed = {
                 key: left
@@ -448,7 +308,7 @@ class MemoryStore(Store):
                         data=None if context is None else {"context": context},
                     )
                 )
-                if study.state[i] == _REWARDED:
+                if study.state[i] == REWARDED:
                     entries.append(
                         LogEntry(
                             study.rewarded_seq[i],

@@ -6,14 +6,13 @@ import json
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from imabo.arms import Restart, Tally, Totals
+from imabo.arms import Restart, Totals
 from imabo.errors import RewardConflict
 from imabo.stores.base import (
-    ArmRecord,
     Change,
     Expired,
     KeyRecord,
@@ -23,12 +22,25 @@ from imabo.stores.base import (
     PullRecord,
     Rewarded,
     Snapshot,
-    StaleView,
     Store,
     StudyRecord,
 )
 from imabo.stores.connections import Connections, Row
-from imabo.stores.refusals import misfit, reward_conflict, study_exists, unknown_study
+from imabo.stores.refusals import reward_conflict, study_exists, unknown_study
+from imabo.stores.sqlite_rows import (
+    advance,
+    arm_of,
+    check_arms,
+    dump,
+    insert_arms,
+    insert_event,
+    insert_space,
+    names_in,
+    oldest_pending_at,
+    pull_of,
+    record,
+    spaces_of,
+)
 
 _ARM_COLUMNS: Final = (
     "id, config, origin, state, retired_from, parent, mutated, admitted_at, n_pulls, n_rewards, "
@@ -76,7 +88,7 @@ class SQLiteStore(Store):
         if found is None:
             row = db.execute("SELECT id FROM studies WHERE name = ?", (name,)).fetchone()
             if row is None:
-                raise unknown_study(name, _names(db))
+                raise unknown_study(name, names_in(db))
             found = self._ids[name] = int(row[0])
         return found
 
@@ -93,8 +105,8 @@ class SQLiteStore(Store):
                     study.name,
                     study.token,
                     str(study.seed),
-                    _dump(study.policy),
-                    _dump(study.oracle),
+                    dump(study.policy),
+                    dump(study.oracle),
                     low,
                     high,
                     study.window_s,
@@ -102,12 +114,12 @@ class SQLiteStore(Store):
                     study.created_at,
                 ),
             )
-            _insert_space(db, int(row.lastrowid or 0), study.space, Restart())
+            insert_space(db, int(row.lastrowid or 0), study.space, Restart())
 
     def names(self) -> list[str]:
         """See ``Store.names``."""
         with self._connections.reading() as db:
-            return _names(db)
+            return names_in(db)
 
     def seqs(self) -> dict[str, int]:
         """See ``Store.seqs``."""
@@ -150,12 +162,12 @@ class SQLiteStore(Store):
                 "WHERE study = ? ORDER BY version DESC LIMIT 1",
                 (study,),
             ).fetchone()
-            first = space if version == 1 else _spaces(db, study)[0]
+            first = space if version == 1 else spaces_of(db, study)[0]
             arms = db.execute(
                 f"SELECT {_ARM_COLUMNS} FROM arms WHERE study = ? AND seq > ? ORDER BY id",
                 (study, since),
             ).fetchall()
-            oldest = _oldest_pending_at(db, study)
+            oldest = oldest_pending_at(db, study)
             beliefs = db.execute(
                 "SELECT document FROM beliefs WHERE study = ? AND seq > ?", (study, since)
             ).fetchone()
@@ -177,7 +189,7 @@ class SQLiteStore(Store):
             restart=Restart(*restart),
             totals=Totals(*totals),
             marked_at=marked_at,
-            arms=[_arm(row) for row in arms],
+            arms=[arm_of(row) for row in arms],
             last_at=last_at,
             oldest_pending_at=oldest,
             beliefs=None if beliefs is None else json.loads(beliefs[0]),
@@ -186,7 +198,7 @@ class SQLiteStore(Store):
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""
         with self._connections.reading() as db:
-            return [json.loads(space) for space in _spaces(db, self._id(db, name))]
+            return [json.loads(space) for space in spaces_of(db, self._id(db, name))]
 
     def serve(
         self,
@@ -200,10 +212,10 @@ class SQLiteStore(Store):
         beliefs: Mapping[str, Any] | None = None,
     ) -> int:
         """See ``Store.serve``."""
-        document = None if beliefs is None else _dump(beliefs)
+        document = None if beliefs is None else dump(beliefs)
         with self._connections.writing() as db:
             study = self._id(db, name)
-            _advance(db, study, seq, at)
+            advance(db, study, seq, at)
             new = seq + 1
             if mark_at is not None:
                 db.execute("UPDATE studies SET marked_at = ? WHERE id = ?", (mark_at, study))
@@ -212,7 +224,7 @@ class SQLiteStore(Store):
                     "WHERE study = ?",
                     (new, study),
                 )
-            _insert_arms(db, study, new, arms)
+            insert_arms(db, study, new, arms)
             db.executemany(
                 "INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq, "
                 "key, part, context) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
@@ -226,7 +238,7 @@ class SQLiteStore(Store):
                         new,
                         pull.key,
                         pull.part,
-                        None if pull.context is None else _dump(pull.context),
+                        None if pull.context is None else dump(pull.context),
                     )
                     for pull in pulls
                 ],
@@ -237,7 +249,7 @@ class SQLiteStore(Store):
                 "WHERE study = ?3 AND id = ?4",
                 [(n, new, study, arm) for arm, n in counts.items()],
             )
-            _check_arms(served, counts)
+            check_arms(served, counts)
             db.execute(
                 "UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1 "
                 "WHERE id = ?2",
@@ -272,7 +284,7 @@ class SQLiteStore(Store):
                 arm, state, recorded = row
                 if state != "rewarded":
                     was_pending = state == "pending"
-                    _record(db, study, number, arm, reward, was_pending, at, seq + 1)
+                    record(db, study, number, arm, reward, was_pending, at, seq + 1)
                     n_fresh, n_pending, total = n_fresh + 1, n_pending + was_pending, total + reward
                     found[i] = Rewarded(arm, True, was_pending, seq + 1)
                 elif recorded != reward:
@@ -309,16 +321,16 @@ class SQLiteStore(Store):
                     "last_at = max(last_at, ?) WHERE id = ?",
                     (seq, sum(counts.values()), at, study),
                 )
-                _insert_event(db, study, seq, "expire", at, {"before": before})
-            return Expired(counts, _oldest_pending_at(db, study), seq)
+                insert_event(db, study, seq, "expire", at, {"before": before})
+            return Expired(counts, oldest_pending_at(db, study), seq)
 
     def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
         """See ``Store.change``."""
         with self._connections.writing() as db:
             study = self._id(db, name)
-            _advance(db, study, seq, at)
+            advance(db, study, seq, at)
             new = seq + 1
-            _insert_arms(db, study, new, change.arms)
+            insert_arms(db, study, new, change.arms)
             changed = db.executemany(
                 "UPDATE arms SET state = ?, retired_from = ?, seq = ? WHERE study = ? AND id = ?",
                 [
@@ -326,10 +338,10 @@ class SQLiteStore(Store):
                     for arm, (state, retired_from) in change.states.items()
                 ],
             )
-            _check_arms(changed, change.states)
+            check_arms(changed, change.states)
             if change.space is not None and change.restart is not None:
-                _insert_space(db, study, change.space, change.restart)
-            _insert_event(db, study, new, change.kind, at, change.data)
+                insert_space(db, study, change.space, change.restart)
+            insert_event(db, study, new, change.kind, at, change.data)
             return new
 
     def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
@@ -340,7 +352,7 @@ class SQLiteStore(Store):
                 "ORDER BY number LIMIT ?",
                 (self._id(db, name), after, limit),
             )
-            return [_pull(row) for row in rows]
+            return [pull_of(row) for row in rows]
 
     def pull(self, name: str, number: int) -> PullRecord | None:
         """See ``Store.pull``."""
@@ -349,7 +361,7 @@ class SQLiteStore(Store):
                 f"SELECT {_PULL_COLUMNS} FROM pulls WHERE study = ? AND number = ?",
                 (self._id(db, name), number),
             ).fetchone()
-            return _pull(row) if row else None
+            return pull_of(row) if row else None
 
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
         """See ``Store.keyed``."""
@@ -358,10 +370,10 @@ class SQLiteStore(Store):
             rows = db.execute(
                 f"SELECT key, {_PULL_COLUMNS} FROM pulls WHERE study = ? AND key IN "
                 "(SELECT value FROM json_each(?)) ORDER BY part",
-                (self._id(db, name), _dump(list(keys))),
+                (self._id(db, name), dump(list(keys))),
             )
             for key, *pull in rows:
-                found.setdefault(key, []).append(_pull(pull))
+                found.setdefault(key, []).append(pull_of(pull))
         return found
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
@@ -392,7 +404,7 @@ class SQLiteStore(Store):
 
     def put_key(self, key: KeyRecord) -> None:
         """See ``Store.put_key``."""
-        studies = None if key.studies is None else _dump(key.studies)
+        studies = None if key.studies is None else dump(key.studies)
         with self._connections.writing() as db:
             db.execute(
                 "INSERT INTO keys (id, name, role, studies, secret_hash, created_at, revoked_at) "
@@ -431,130 +443,3 @@ class SQLiteStore(Store):
     def close(self) -> None:
         """See ``Store.close``."""
         self._connections.close()
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
-
-
-def _names(db: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in db.execute("SELECT name FROM studies ORDER BY name")]
-
-
-def _spaces(db: sqlite3.Connection, study: int) -> list[str]:
-    rows = db.execute("SELECT space FROM spaces WHERE study = ? ORDER BY version", (study,))
-    return [row[0] for row in rows]
-
-
-def _oldest_pending_at(db: sqlite3.Connection, study: int) -> float | None:
-    row = db.execute(
-        "SELECT served_at FROM pulls WHERE study = ? AND state = 'pending' "
-        "ORDER BY served_at LIMIT 1",
-        (study,),
-    ).fetchone()
-    return None if row is None else float(row[0])
-
-
-def _arm(row: Sequence[Any]) -> ArmRecord:
-    arm, config, origin, state, retired_from, parent, mutated, admitted_at, *tally = row
-    return ArmRecord(
-        id=arm,
-        config=json.loads(config),
-        origin=origin,
-        state=state,
-        retired_from=retired_from,
-        parent=parent,
-        mutated=mutated,
-        admitted_at=admitted_at,
-        tally=Tally(*tally),
-    )
-
-
-def _pull(row: Sequence[Any]) -> PullRecord:
-    *facts, context = row
-    return PullRecord(*facts, None if context is None else json.loads(context))
-
-
-def _record(
-    db: sqlite3.Connection,
-    study: int,
-    number: int,
-    arm: int,
-    reward: float,
-    was_pending: bool,
-    at: float,
-    seq: int,
-) -> None:
-    """A pull's reward, and its arm's counters."""
-    db.execute(
-        "UPDATE pulls SET state = 'rewarded', reward = ?, rewarded_at = ?, rewarded_seq = ? "
-        "WHERE study = ? AND number = ?",
-        (reward, at, seq, study, number),
-    )
-    db.execute(
-        "UPDATE arms SET n_rewards = n_rewards + 1, n_pending = n_pending - ?, "
-        "reward_sum = reward_sum + ?, reward_squares = reward_squares + ?, seq = ? "
-        "WHERE study = ? AND id = ?",
-        (was_pending, reward, reward * reward, seq, study, arm),
-    )
-
-
-def _advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> None:
-    moved = db.execute(
-        "UPDATE studies SET seq = seq + 1, last_at = ? WHERE id = ? AND seq = ?", (at, study, seq)
-    )
-    if moved.rowcount != 1:
-        raise StaleView
-
-
-def _check_arms(update: sqlite3.Cursor, arms: Collection[int]) -> None:
-    # One row an arm must have changed; executemany adds them up, and says -1 for none at all.
-    if max(update.rowcount, 0) != len(arms):
-        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
-
-
-def _insert_arms(db: sqlite3.Connection, study: int, seq: int, arms: Sequence[NewArm]) -> None:
-    db.executemany(
-        "INSERT INTO arms (study, id, config, identity, origin, state, parent, mutated, "
-        "admitted_at, seq) VALUES (?, ?, ?, ?, ?, 'active', ?, ?, ?, ?)",
-        [
-            (
-                study,
-                arm.id,
-                _dump(arm.config),
-                arm.identity,
-                arm.origin,
-                arm.parent,
-                arm.mutated,
-                arm.admitted_at,
-                seq,
-            )
-            for arm in arms
-        ],
-    )
-
-
-def _insert_space(
-    db: sqlite3.Connection, study: int, space: Mapping[str, Any], restart: Restart
-) -> None:
-    db.execute(
-        "INSERT INTO spaces (study, version, space, n_pulls, n_rewards, n_pending, n_arms) "
-        "SELECT ?1, coalesce(max(version), 0) + 1, ?2, ?3, ?4, ?5, ?6 FROM spaces WHERE study = ?1",
-        (
-            study,
-            _dump(space),
-            restart.n_pulls,
-            restart.n_rewards,
-            restart.n_pending,
-            restart.n_arms,
-        ),
-    )
-
-
-def _insert_event(
-    db: sqlite3.Connection, study: int, seq: int, kind: str, at: float, data: Mapping[str, Any]
-) -> None:
-    db.execute(
-        "INSERT INTO events (study, seq, kind, at, data) VALUES (?, ?, ?, ?, ?)",
-        (study, seq, kind, at, _dump(data)),
-    )

@@ -1,0 +1,161 @@
+"""What a study in memory is made of."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from imabo.arms import PullState, Restart, Tally
+from imabo.stores.base import (
+    ArmRecord,
+    LogEntry,
+    NewArm,
+    NewPull,
+    PullRecord,
+    StaleView,
+    StudyRecord,
+)
+from imabo.stores.refusals import misfit
+
+PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
+_STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
+
+
+class ArmRow:
+    """An arm's facts and its counters, changed in place."""
+
+    __slots__ = (
+        "marked_rewards",
+        "marked_sum",
+        "n_pending",
+        "n_pulls",
+        "n_rewards",
+        "new",
+        "retired_from",
+        "reward_squares",
+        "reward_sum",
+        "seq",
+        "state",
+    )
+
+    def __init__(self, new: NewArm, seq: int) -> None:
+        self.new = new
+        self.state: Any = "active"
+        self.retired_from: Any = None
+        self.seq = seq
+        self.n_pulls = self.n_rewards = self.n_pending = self.marked_rewards = 0
+        self.reward_sum = self.reward_squares = self.marked_sum = 0.0
+
+    def record(self) -> ArmRecord:
+        """The arm as a value."""
+        new = self.new
+        tally = Tally(
+            n_pulls=self.n_pulls,
+            n_rewards=self.n_rewards,
+            n_pending=self.n_pending,
+            reward_sum=self.reward_sum,
+            reward_squares=self.reward_squares,
+            marked_rewards=self.marked_rewards,
+            marked_sum=self.marked_sum,
+        )
+        return ArmRecord(
+            id=new.id,
+            config=new.config,
+            origin=new.origin,
+            state=self.state,
+            retired_from=self.retired_from,
+            parent=new.parent,
+            mutated=new.mutated,
+            admitted_at=new.admitted_at,
+            tally=tally,
+        )
+
+
+class StudyRows:
+    """A study's rows. Pulls lie in typed columns, pull number i at position i - 1."""
+
+    def __init__(self, record: StudyRecord) -> None:
+        self.record = record
+        self.seq = 0
+        self.spaces: list[Mapping[str, Any]] = [record.space]
+        self.restart = Restart()
+        self.marked_at = 0
+        self.last_at = record.created_at
+        self.arms: dict[int, ArmRow] = {}
+        self.identities: set[str] = set()
+        self.beliefs: Mapping[str, Any] | None = None
+        self.beliefs_seq = 0
+        self.events: list[LogEntry] = []
+        self.n_rewards = self.n_pending = 0
+        self.reward_sum = 0.0
+        self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
+        self.contexts: dict[int, Any] = {}
+        self.first_open = 0  # every pull before this position has left the pending state
+        self.reasons: list[str] = []
+        self.arm = array("q")
+        self.reason = array("b")
+        self.state = array("b")
+        self.served_at = array("d")
+        self.served_seq = array("q")
+        self.reward = array("d")
+        self.rewarded_at = array("d")
+        self.rewarded_seq = array("q")
+
+    def check(self, seq: int) -> None:
+        """Refuse a decision from an old view."""
+        if seq != self.seq:
+            raise StaleView
+
+    def check_arms(self, arms: Sequence[NewArm], named: Iterable[int]) -> None:
+        """Refuse new arms that are there already, and named ones that are not."""
+        ids, identities = {new.id for new in arms}, {new.identity for new in arms}
+        if len(ids) < len(arms) or not ids.isdisjoint(self.arms):
+            raise misfit(f"one of the arms {sorted(ids)} is in the study already")
+        if len(identities) < len(arms) or not identities.isdisjoint(self.identities):
+            raise misfit(f"one of the identities {sorted(identities)} is an arm already")
+        for arm in named:
+            if arm not in self.arms and arm not in ids:
+                raise misfit(f"arm {arm} is not in the study")
+
+    def check_pulls(self, pulls: Sequence[NewPull]) -> None:
+        """Refuse pulls that do not count on from the last one."""
+        for number, pull in enumerate(pulls, start=len(self.arm) + 1):
+            if pull.number != number:
+                raise misfit(f"a pull has the number {pull.number}, the next is {number}")
+        keys = {(pull.key, pull.part) for pull in pulls if pull.key is not None}
+        n_keys = sum(pull.key is not None for pull in pulls)
+        if len(keys) < n_keys or any(part < len(self.keyed.get(key, ())) for key, part in keys):
+            raise misfit("a key is given twice")
+
+    def add_arms(self, arms: Sequence[NewArm]) -> None:
+        """Add arms that passed ``check_arms``."""
+        for new in arms:
+            self.arms[new.id] = ArmRow(new, self.seq)
+            self.identities.add(new.identity)
+
+    def pull(self, position: int) -> PullRecord:
+        """The pull as a value."""
+        rewarded = self.state[position] == REWARDED
+        return PullRecord(
+            number=position + 1,
+            arm=self.arm[position],
+            reason=self.reasons[self.reason[position]],
+            state=_STATES[self.state[position]],
+            served_at=self.served_at[position],
+            reward=self.reward[position] if rewarded else None,
+            rewarded_at=self.rewarded_at[position] if rewarded else None,
+            context=self.contexts.get(position),
+        )
+
+    def kept(self, position: int) -> bool:
+        """Whether a pull was served and not pruned since."""
+        return 0 <= position < len(self.arm) and self.state[position] != PRUNED
+
+    def oldest_pending_at(self) -> float | None:
+        """When the oldest pull that still waits was served."""
+        if not self.n_pending:
+            return None
+        while self.state[self.first_open] != PENDING:
+            self.first_open += 1
+        return self.served_at[self.first_open]
