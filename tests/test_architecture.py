@@ -30,12 +30,27 @@ LAYERS: list[set[str]] = [
     {"policies", "oracles", "stores"},
     {"checks", "records", "engine", "facts", "recommend", "export", "replay", "study"},
     {"imabo"},
-    {"bench", "demo", "testing"},
+    {"bench", "client", "demo", "server", "testing"},
     {"cli"},
 ]
 SEPARATE = {"policies", "oracles", "stores"}
 CORE = {"numpy", "scipy"}
 TEST_TOOLS = {"pytest", "hypothesis"}
+# Where an optional library is at home: there at the top of modules, nowhere else at all.
+HOMES: dict[str, set[str]] = {
+    "testing": TEST_TOOLS,
+    "server": {
+        "anyio",
+        "fastapi",
+        "prometheus_client",
+        "pydantic",
+        "pydantic_core",
+        "starlette",
+        "uvicorn",
+    },
+    "client": {"httpx"},
+    "stores/postgres": {"psycopg", "sqlalchemy"},
+}
 
 CODES = {
     "ImaboError": "error",
@@ -44,6 +59,7 @@ CODES = {
     "InvalidSetting": "invalid_setting",
     "InvalidReward": "invalid_reward",
     "RewardConflict": "reward_conflict",
+    "KeyConflict": "key_conflict",
     "UnknownPull": "unknown_pull",
     "UnknownArm": "unknown_arm",
     "UnknownStudy": "unknown_study",
@@ -56,6 +72,10 @@ CODES = {
     "StoreError": "store_error",
     "SchemaTooNew": "schema_too_new",
     "StoreClosed": "store_closed",
+    "Unavailable": "unavailable",
+    "Unauthorized": "unauthorized",
+    "Forbidden": "forbidden",
+    "Refused": "refused",
 }
 
 
@@ -154,14 +174,32 @@ def test_the_import_check_can_fail(tmp_path: Path) -> None:
     assert layer_of("study") > layer_of("stores") > layer_of("arms") > layer_of("errors")
 
 
-def test_nothing_optional_is_imported_at_the_top_of_a_module() -> None:
+def at_home(path: Path) -> set[str]:
+    """The optional libraries that are at home in a file's folder."""
+    folder = path.relative_to(SOURCE).as_posix()
+    return {
+        name for home, names in HOMES.items() if folder.startswith(f"{home}/") for name in names
+    }
+
+
+def test_nothing_optional_is_imported_at_the_top_of_a_module_but_at_home() -> None:
     allowed = CORE | {"imabo"} | sys.stdlib_module_names
     wrong = [
         where(path, entry)
         for path in files_of(SOURCE)
         for entry in imports_of(path)
-        if not entry.is_lazy
-        and entry.root not in (allowed | TEST_TOOLS if part_of(path) == "testing" else allowed)
+        if not entry.is_lazy and entry.root not in allowed | at_home(path)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("library", ["fastapi", "httpx", "psycopg", "sqlalchemy", "uvicorn"])
+def test_a_library_with_a_home_is_used_nowhere_else(library: str) -> None:
+    wrong = [
+        where(path, entry)
+        for path in files_of(SOURCE)
+        for entry in imports_of(path)
+        if entry.root == library and library not in at_home(path)
     ]
     assert wrong == []
 

@@ -36,6 +36,7 @@ class Proposals:
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[tuple[bytes, Future[Outcome]] | None] = queue.SimpleQueue()
+        self._studies: dict[str, StudyProposals] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._worker: Worker | None = None
@@ -48,9 +49,24 @@ class Proposals:
 
     def attach(self, study: Study) -> StudyProposals:
         """Let a study take its proposals from here."""
-        proposals = StudyProposals(self, study)
+        proposals = self._studies[study.name] = StudyProposals(self, study)
         study.use_proposer(proposals)
         return proposals
+
+    def look(self, study: Study) -> None:
+        """Prepare for a study that has moved on, when a proposal is due."""
+        proposals = self._studies.get(study.name)
+        if proposals is not None:
+            proposals.refresh()
+
+    def ready(self, name: str) -> int:
+        """How many proposals of a study wait to be taken."""
+        proposals = self._studies.get(name)
+        return 0 if proposals is None else proposals.n_ready
+
+    def detach(self, name: str) -> None:
+        """Forget a study."""
+        self._studies.pop(name, None)
 
     def submit(self, job: bytes) -> Future[Outcome]:
         """Run a job; after ``close`` it is cancelled."""

@@ -48,10 +48,9 @@ def serve_jobs(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this one
     while True:
         try:
-            job = connection.recv_bytes()
-        except EOFError:
+            connection.send_bytes(pickle.dumps(run_job(connection.recv_bytes())))
+        except (EOFError, OSError):  # the server is gone, also while this one was at work
             return
-        connection.send_bytes(pickle.dumps(run_job(job)))
 
 
 def run_job(job: bytes) -> Outcome | str:

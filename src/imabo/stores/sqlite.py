@@ -80,17 +80,14 @@ class SQLiteStore(Store):
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
-        self._ids: dict[str, int] = {}
         self._connections = Connections(self.path)
 
     def _id(self, db: sqlite3.Connection, name: str) -> int:
-        found = self._ids.get(name)
-        if found is None:
-            row = db.execute("SELECT id FROM studies WHERE name = ?", (name,)).fetchone()
-            if row is None:
-                raise unknown_study(name, names_in(db))
-            found = self._ids[name] = int(row[0])
-        return found
+        # Looked up each time: another process may have deleted the study, and made it again.
+        row = db.execute("SELECT id FROM studies WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            raise unknown_study(name, names_in(db))
+        return int(row[0])
 
     def create(self, study: StudyRecord) -> None:
         """See ``Store.create``."""
@@ -136,7 +133,6 @@ class SQLiteStore(Store):
         """See ``Store.delete``."""
         with self._connections.writing() as db:
             db.execute("DELETE FROM studies WHERE id = ?", (self._id(db, name),))
-        self._ids.pop(name, None)
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:

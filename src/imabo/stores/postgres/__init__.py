@@ -1,0 +1,10 @@
+"""The store that several machines share: PostgreSQL, through SQLAlchemy Core and psycopg.
+
+Nothing imports this package until a ``postgresql://`` store is opened.
+"""
+
+from __future__ import annotations
+
+from imabo.stores.postgres.store import PostgresStore
+
+__all__ = ["PostgresStore"]

@@ -1,0 +1,73 @@
+"""Rows of the database as the records of the contract, and values as the JSON that rows hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from imabo.arms import Restart, Tally, Totals
+from imabo.stores.base import ArmRecord, PullRecord, Snapshot, StudyRecord
+
+
+def dump(value: object) -> str:
+    """A value as compact JSON."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def dump_or_none(value: object) -> str | None:
+    """A value as JSON; None stays None."""
+    return None if value is None else dump(value)
+
+
+def to_snapshot(name: str, facts: Sequence[Any], arms: Sequence[ArmRecord]) -> Snapshot:
+    """A study, from the columns of the statement LOAD after its id."""
+    token, seed, policy, oracle, low, high, window_s, created_at, seq, *rest = facts
+    *totals, marked_at, last_at, first, version, space = rest[:9]
+    *restart, beliefs, oldest = rest[9:]
+    return Snapshot(
+        study=StudyRecord(
+            name=name,
+            token=token,
+            seed=int(seed),
+            space=json.loads(first),
+            policy=json.loads(policy),
+            oracle=json.loads(oracle),
+            reward_range=None if low is None else (low, high),
+            window_s=window_s,
+            created_at=created_at,
+        ),
+        seq=seq,
+        space_version=version,
+        space=json.loads(space),
+        restart=Restart(*restart),
+        totals=Totals(*totals),
+        marked_at=marked_at,
+        arms=arms,
+        last_at=last_at,
+        oldest_pending_at=oldest,
+        beliefs=None if beliefs is None else json.loads(beliefs),
+    )
+
+
+def to_arm(row: Sequence[Any]) -> ArmRecord:
+    """An arm, from a row of the statement ARMS."""
+    arm, config, origin, state, retired_from, parent, mutated, admitted_at, *tally = row
+    return ArmRecord(
+        id=arm,
+        config=json.loads(config),
+        origin=origin,
+        state=state,
+        retired_from=retired_from,
+        parent=parent,
+        mutated=mutated,
+        admitted_at=admitted_at,
+        tally=Tally(*tally),
+    )
+
+
+def to_pull(row: Sequence[Any]) -> PullRecord:
+    """A pull, from its columns."""
+    number, arm, reason, state, served_at, reward, rewarded_at, context = row
+    facts = None if context is None else json.loads(context)
+    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, facts)

@@ -1,0 +1,187 @@
+"""The PostgreSQL schema and how a database gets it: numbered steps under an advisory lock."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from imabo.errors import SchemaTooNew
+
+Steps = tuple[tuple[str, ...], ...]
+
+_LOCK: Final = 0x696D6162  # "imab": the advisory lock of those who change the schema
+
+# Step i takes a database from version i to version i + 1. A step that has shipped never changes.
+# Rows of studies and arms are written anew again and again: the room left in their pages lets
+# PostgreSQL do so in place, and the indexes stay as they are.
+STEPS: Final[Steps] = (
+    (
+        """
+        CREATE TABLE imabo_studies (
+            id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            name TEXT COLLATE "C" NOT NULL UNIQUE,
+            token TEXT COLLATE "C" NOT NULL UNIQUE,
+            seed TEXT NOT NULL,
+            policy TEXT NOT NULL,
+            oracle TEXT NOT NULL,
+            reward_low DOUBLE PRECISION,
+            reward_high DOUBLE PRECISION,
+            window_s DOUBLE PRECISION,
+            created_at DOUBLE PRECISION NOT NULL,
+            seq BIGINT NOT NULL DEFAULT 0,
+            n_pulls BIGINT NOT NULL DEFAULT 0,
+            n_rewards BIGINT NOT NULL DEFAULT 0,
+            n_pending BIGINT NOT NULL DEFAULT 0,
+            reward_sum DOUBLE PRECISION NOT NULL DEFAULT 0,
+            marked_at BIGINT NOT NULL DEFAULT 0,
+            last_at DOUBLE PRECISION NOT NULL
+        ) WITH (fillfactor = 50)
+        """,
+        """
+        CREATE TABLE imabo_spaces (
+            study BIGINT NOT NULL REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            version INTEGER NOT NULL,
+            space TEXT NOT NULL,
+            n_pulls BIGINT NOT NULL,
+            n_rewards BIGINT NOT NULL,
+            n_pending BIGINT NOT NULL,
+            n_arms BIGINT NOT NULL,
+            PRIMARY KEY (study, version)
+        )
+        """,
+        # identity is a digest: an index row is at most 2,704 bytes long, a configuration is not.
+        """
+        CREATE TABLE imabo_arms (
+            study BIGINT NOT NULL REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            id BIGINT NOT NULL,
+            config TEXT NOT NULL,
+            identity TEXT COLLATE "C" NOT NULL,
+            origin TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('active', 'paused', 'retired')),
+            retired_from TEXT,
+            parent BIGINT,
+            mutated TEXT,
+            admitted_at DOUBLE PRECISION NOT NULL,
+            seq BIGINT NOT NULL,
+            n_pulls BIGINT NOT NULL DEFAULT 0,
+            n_rewards BIGINT NOT NULL DEFAULT 0,
+            n_pending BIGINT NOT NULL DEFAULT 0,
+            reward_sum DOUBLE PRECISION NOT NULL DEFAULT 0,
+            reward_squares DOUBLE PRECISION NOT NULL DEFAULT 0,
+            marked_rewards BIGINT NOT NULL DEFAULT 0,
+            marked_sum DOUBLE PRECISION NOT NULL DEFAULT 0,
+            PRIMARY KEY (study, id),
+            UNIQUE (study, identity)
+        ) WITH (fillfactor = 50)
+        """,
+        """
+        CREATE TABLE imabo_pulls (
+            study BIGINT NOT NULL REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            number BIGINT NOT NULL,
+            arm BIGINT NOT NULL,
+            reason TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('pending', 'rewarded', 'expired')),
+            served_at DOUBLE PRECISION NOT NULL,
+            served_seq BIGINT NOT NULL,
+            reward DOUBLE PRECISION,
+            rewarded_at DOUBLE PRECISION,
+            rewarded_seq BIGINT,
+            key TEXT COLLATE "C",
+            part INTEGER NOT NULL DEFAULT 0,
+            context TEXT,
+            PRIMARY KEY (study, number)
+        )
+        """,
+        """
+        CREATE INDEX imabo_pulls_pending ON imabo_pulls (study, served_at)
+        WHERE state = 'pending'
+        """,
+        """
+        CREATE INDEX imabo_pulls_finished ON imabo_pulls (study, served_at, number)
+        WHERE state <> 'pending'
+        """,
+        """
+        CREATE UNIQUE INDEX imabo_pulls_key ON imabo_pulls (study, key, part)
+        WHERE key IS NOT NULL
+        """,
+        """
+        CREATE TABLE imabo_events (
+            study BIGINT NOT NULL REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            seq BIGINT NOT NULL,
+            kind TEXT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            data TEXT NOT NULL,
+            PRIMARY KEY (study, seq)
+        )
+        """,
+        """
+        CREATE TABLE imabo_beliefs (
+            study BIGINT PRIMARY KEY REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            seq BIGINT NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE imabo_keys (
+            id TEXT COLLATE "C" PRIMARY KEY,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL CHECK (role IN ('reader', 'writer', 'admin')),
+            studies TEXT,
+            secret_hash TEXT NOT NULL,
+            created_at DOUBLE PRECISION NOT NULL,
+            revoked_at DOUBLE PRECISION
+        )
+        """,
+    ),
+)
+
+VERSION_TABLE: Final = """
+    CREATE TABLE imabo_schema_version (
+        version INTEGER NOT NULL,
+        only_row BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (only_row)
+    )
+"""
+# A query, not to_regclass: that one may remember, within a transaction, what is no longer so.
+_HAS_VERSION: Final = """
+    SELECT EXISTS (
+        SELECT FROM pg_catalog.pg_class WHERE relname = 'imabo_schema_version' AND relkind = 'r'
+        AND pg_catalog.pg_table_is_visible(oid)
+    )
+"""
+
+
+def upgrade(db: Connection, where: str, steps: Steps = STEPS) -> None:
+    """Bring a database to the current version; several processes may do this at once.
+
+    Nothing is locked or written when it is current. ``where`` names the database in errors.
+    """
+    if version_of(db, where, steps) == len(steps):
+        db.rollback()
+        return
+    db.rollback()
+    db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    # Read again under the lock: another process may have been faster.
+    version = version_of(db, where, steps)
+    if version == 0:
+        db.execute(text(VERSION_TABLE))
+        db.execute(text("INSERT INTO imabo_schema_version (version) VALUES (0)"))
+    for step in steps[version:]:
+        for statement in step:
+            db.execute(text(statement))
+    db.execute(text("UPDATE imabo_schema_version SET version = :version"), {"version": len(steps)})
+    db.commit()
+
+
+def version_of(db: Connection, where: str, steps: Steps = STEPS) -> int:
+    """The schema version of a database, 0 for one without; refuses what a newer imabo wrote."""
+    if not db.scalar(text(_HAS_VERSION)):
+        return 0
+    version = int(db.scalar(text("SELECT version FROM imabo_schema_version")) or 0)
+    if version > len(steps):
+        raise SchemaTooNew(
+            f"{where} has schema version {version}",
+            f"this version of imabo reads up to version {len(steps)}",
+            "upgrade imabo, or choose another database",
+        )
+    return version

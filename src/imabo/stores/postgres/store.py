@@ -1,0 +1,364 @@
+"""The durable store of several processes and machines: a PostgreSQL database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from imabo.arms import Restart
+from imabo.errors import RewardConflict
+from imabo.stores.base import (
+    Change,
+    Expired,
+    KeyRecord,
+    LogEntry,
+    NewArm,
+    NewPull,
+    PullRecord,
+    Rewarded,
+    Snapshot,
+    StaleView,
+    Store,
+    StudyRecord,
+)
+from imabo.stores.postgres import statements as sql
+from imabo.stores.postgres.address import parsed
+from imabo.stores.postgres.connections import NONE, Connections, Found, Parameters
+from imabo.stores.postgres.feedback import Batch
+from imabo.stores.postgres.rows import dump, dump_or_none, to_arm, to_pull, to_snapshot
+from imabo.stores.postgres.schema import upgrade
+from imabo.stores.postgres.streaming import stream
+from imabo.stores.refusals import misfit, study_exists, unknown_study
+
+_LARGEST: Final = 2**63 - 1  # a wider number is no pull's
+
+
+class PostgresStore(Store):
+    """Studies in a PostgreSQL database (13 or newer) that any number of processes share.
+
+    Use the URL ``postgresql://user:password@host/database`` with ``Study``. The tables are named
+    ``imabo_...`` and lie where the user's new tables go; they are made when they are not there.
+    Reconnects by itself after the server was restarted; while the server is away, verbs raise
+    ``StoreError``.
+
+    Args:
+        url: As above; ``?host=/run/postgresql`` reaches a socket, and other options of libpq
+            (``sslmode``, ``connect_timeout``) may follow.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._connections = Connections(parsed(url))
+        # The oldest pending pull that was seen, by study: (its id, when that pull was served).
+        self._bounds: dict[str, tuple[int, float]] = {}
+        try:
+            with self._connections.translated(), self._connections.apart.connect() as db:
+                upgrade(db, self._connections.where)
+        except BaseException:
+            self._connections.close()
+            raise
+
+    # --- studies --------------------------------------------------------------------------------
+
+    def create(self, study: StudyRecord) -> None:
+        """See ``Store.create``."""
+        low, high = study.reward_range or (None, None)
+        row = {
+            "name": study.name,
+            "token": study.token,
+            "seed": str(study.seed),
+            "policy": dump(study.policy),
+            "oracle": dump(study.oracle),
+            "reward_low": low,
+            "reward_high": high,
+            "window_s": study.window_s,
+            "created_at": study.created_at,
+            "last_at": study.created_at,
+        }
+        with self._connections.writing(sql.CREATE, row) as (db, found):
+            if not found:
+                raise study_exists(study.name)
+            _insert_space(db, found[0].id, study.space, Restart())
+            db.execute(sql.NOTIFY, {"payload": self._connections.notifier.words(found[0].id)})
+
+    def names(self) -> list[str]:
+        """See ``Store.names``."""
+        return [row.name for row in self._connections.read(sql.NAMES)]
+
+    def seqs(self) -> dict[str, int]:
+        """See ``Store.seqs``."""
+        return dict(self._connections.read(sql.SEQS))
+
+    def find(self, token: str) -> str | None:
+        """See ``Store.find``."""
+        rows = self._connections.read(sql.FIND, {"token": token})
+        return rows[0].name if rows else None
+
+    def delete(self, name: str) -> None:
+        """See ``Store.delete``."""
+        with self._connections.locking(name) as (db, study):
+            # However many pulls there are.
+            db.exec_driver_sql("SET LOCAL statement_timeout = 0")
+            db.execute(sql.DELETE, {"study_id": study.id})
+            db.execute(sql.NOTIFY, {"payload": self._connections.notifier.words(study.id)})
+
+    def turn(self, name: str) -> AbstractContextManager[None]:
+        """See ``Store.turn``; it holds up nobody who is busy with another study."""
+        return self._connections.turn(name)
+
+    def load(self, name: str, *, since: int = 0) -> Snapshot:
+        """See ``Store.load``."""
+        bound_study, bound = self._bounds.get(name, (0, -math.inf))
+        wanted = {"name": name, "since": since, "bound_study": bound_study, "bound": bound}
+        with self._connections.snapshot(sql.LOAD, wanted, study=name) as (db, rows):
+            if not rows:
+                raise unknown_study(name, self.names())
+            study, *facts = rows[0]
+            arms = db.execute(sql.ARMS, {"study_id": study, "since": since}).all()
+        snapshot = to_snapshot(name, facts, [to_arm(row) for row in arms])
+        self._learn(name, study, snapshot.oldest_pending_at)
+        return snapshot
+
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        """See ``Store.spaces``."""
+        return [json.loads(row.space) for row in self._of(name, sql.SPACES)]
+
+    # --- decisions ------------------------------------------------------------------------------
+
+    def serve(
+        self,
+        name: str,
+        *,
+        seq: int,
+        at: float,
+        pulls: Sequence[NewPull],
+        arms: Sequence[NewArm] = (),
+        mark_at: int | None = None,
+        beliefs: Mapping[str, Any] | None = None,
+    ) -> int:
+        """See ``Store.serve``."""
+        rows = [
+            (new.number, new.arm, new.reason, new.key, new.part, dump_or_none(new.context))
+            for new in pulls
+        ]
+        counts = Counter(new.arm for new in pulls)
+        document = dump_or_none(beliefs)
+        with self._connections.locking(name) as (db, study):
+            here = _advanced(study, seq)
+            if mark_at is not None:
+                db.execute(sql.MARK_ARMS, here)
+            _insert_arms(db, here, arms)
+            if document is not None:
+                row = {"study": study.id, "seq": seq + 1, "document": document}
+                db.execute(sql.PUT_BELIEFS, row)
+            columns = ("number", "arm", "reason", "key", "part", "context")
+            n_found, _ = db.execute(
+                sql.SERVE,
+                here
+                | sql.columns_of("pull", rows, *columns)
+                | sql.columns_of("served", list(counts.items()), "arm", "n")
+                | self._payload(study.id)
+                | {"now": at, "n_pulls_new": len(rows), "mark_at": mark_at},
+            ).one()
+            _check_arms(n_found, counts)
+        return seq + 1
+
+    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+        """See ``Store.change``."""
+        data = dump(change.data)
+        states = [(arm, *both) for arm, both in change.states.items()]
+        with self._connections.locking(name) as (db, study):
+            here = _advanced(study, seq)
+            _insert_arms(db, here, change.arms)
+            if states:
+                named = sql.columns_of("change", states, "arm", "state", "retired_from")
+                _check_arms(db.execute(sql.CHANGE_ARMS, here | named).rowcount, change.states)
+            if change.space is not None and change.restart is not None:
+                _insert_space(db, study.id, change.space, change.restart)
+            _insert_event(db, study.id, seq + 1, change.kind, at, data)
+            db.execute(sql.ADVANCE, here | self._payload(study.id) | {"now": at})
+        return seq + 1
+
+    # --- feedback -------------------------------------------------------------------------------
+
+    def reward_many(
+        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+    ) -> list[Rewarded | RewardConflict | None]:
+        """See ``Store.reward_many``."""
+        numbers = sorted({number for number, _ in rewards if 1 <= number <= _LARGEST})
+        with self._connections.locking(name) as (db, study):
+            told = db.execute(sql.TOLD, {"study_id": study.id, "numbers": numbers}).all()
+            batch = Batch(study.seq, study.reward_sum, told)
+            found = batch.add(rewards)
+            if batch.fresh:
+                here = {"study_id": study.id, "new_seq": study.seq + 1, "now": at}
+                db.execute(sql.REWARD, here | batch.parameters() | self._payload(study.id))
+        return found
+
+    def expire(self, name: str, *, before: float, at: float) -> Expired:
+        """See ``Store.expire``."""
+        with self._connections.locking(name) as (db, study):
+            bound_study, bound = self._bounds.get(name, (0, -math.inf))
+            pending = {"study_id": study.id, "bound": bound}
+            if bound_study != study.id:
+                pending["bound"] = -math.inf
+            rows: Found = db.execute(sql.EXPIRE, pending | {"before": before}).all()
+            counts: dict[int, int] = dict(rows)
+            seq = study.seq
+            if counts:
+                seq += 1
+                here = {"study_id": study.id, "new_seq": seq, "now": at}
+                left = sql.columns_of("left", list(counts.items()), "arm", "n")
+                done = here | left | {"n_expired": sum(counts.values())}
+                db.execute(sql.EXPIRED, done | self._payload(study.id))
+                _insert_event(db, study.id, seq, "expire", at, dump({"before": before}))
+            oldest = db.scalar(sql.OLDEST_PENDING, pending)
+        return Expired(counts, oldest, seq)
+
+    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+        """See ``Store.prune``."""
+        with self._connections.locking(name) as (db, study):
+            wanted = {"study_id": study.id, "before": before, "limit": limit}
+            return db.execute(sql.PRUNE, wanted).rowcount
+
+    # --- history --------------------------------------------------------------------------------
+
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        """See ``Store.pulls``."""
+        page = {"after": min(after, _LARGEST), "limit": limit}
+        return [to_pull(row) for row in self._of(name, sql.PULLS, page)]
+
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        """See ``Store.pull``."""
+        wanted = {"number": number if 1 <= number <= _LARGEST else 0}
+        rows = self._of(name, sql.PULL, wanted)
+        return to_pull(rows[0]) if rows else None
+
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        """See ``Store.keyed``."""
+        found: dict[str, list[PullRecord]] = {}
+        for key, *pull in self._of(name, sql.KEYED, {"keys": list(keys)}):
+            found.setdefault(key, []).append(to_pull(pull))
+        return found
+
+    def log(self, name: str) -> Iterator[LogEntry]:
+        """See ``Store.log``."""
+        for seq, kind, at, pull, arm, reason, reward, data in stream(self._connections, name):
+            facts = None if data is None else json.loads(data)
+            if kind == "ask" and data is not None:
+                facts = {"context": facts}
+            yield LogEntry(seq, kind, at, pull or None, arm, reason, reward, facts)
+
+    # --- access keys ----------------------------------------------------------------------------
+
+    def put_key(self, key: KeyRecord) -> None:
+        """See ``Store.put_key``."""
+        row = {
+            "id": key.id,
+            "name": key.name,
+            "role": key.role,
+            "studies": dump_or_none(key.studies),
+            "secret_hash": key.secret_hash,
+            "created_at": key.created_at,
+            "revoked_at": key.revoked_at,
+        }
+        with self._connections.writing(sql.PUT_KEY, row):
+            pass
+
+    def keys(self) -> list[KeyRecord]:
+        """See ``Store.keys``."""
+        return [
+            KeyRecord(id_, name, role, None if studies is None else tuple(json.loads(studies)), *r)
+            for id_, name, role, studies, *r in self._connections.read(sql.KEYS)
+        ]
+
+    def revoke_key(self, key_id: str, *, at: float) -> bool:
+        """See ``Store.revoke_key``."""
+        wanted = {"key_id": key_id, "now": at}
+        with self._connections.writing(sql.REVOKE_KEY, wanted) as (_, found):
+            return bool(found)
+
+    # --- the store itself -----------------------------------------------------------------------
+
+    def wait(self, timeout_s: float) -> None:
+        """See ``Store.wait``; hears of other processes' changes, not of this one's.
+
+        Where listening fails it only waits, so look for changes after every return.
+        """
+        self._connections.check()
+        self._connections.listener.wait(timeout_s)
+
+    def close(self) -> None:
+        """See ``Store.close``."""
+        self._connections.close()
+
+    def _of(self, name: str, statement: Any, parameters: Parameters = NONE) -> Found:
+        """The rows of a statement about a study; none may mean that there is no such study."""
+        rows = self._connections.read(statement, {"name": name, **parameters}, study=name)
+        if not rows:
+            self._connections.study_id(name)  # raises when there is none
+        return rows
+
+    def _payload(self, study: int) -> dict[str, str | None]:
+        return {"payload": self._connections.notifier.payload(study)}
+
+    def _learn(self, name: str, study: int, oldest: float | None) -> None:
+        # Pulls come in order of time, so nothing pending will ever be older than this.
+        if oldest is not None and self._connections.is_settled:
+            self._bounds[name] = study, oldest
+
+
+def _advanced(study: Any, seq: int) -> dict[str, Any]:
+    """What the statements of a decision have in common; refuses one that rests on another view."""
+    if study.seq != seq:
+        raise StaleView
+    return {"study_id": study.id, "new_seq": seq + 1}
+
+
+def _check_arms(n_found: int, arms: Collection[int]) -> None:
+    if n_found != len(arms):
+        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
+
+
+def _insert_arms(db: Connection, here: Mapping[str, Any], arms: Sequence[NewArm]) -> None:
+    if not arms:
+        return
+    rows = [
+        (
+            arm.id,
+            dump(arm.config),
+            hashlib.sha256(arm.identity.encode()).hexdigest(),
+            arm.origin,
+            arm.parent,
+            arm.mutated,
+            arm.admitted_at,
+        )
+        for arm in arms
+    ]
+    columns = ("id", "config", "identity", "origin", "parent", "mutated", "admitted_at")
+    db.execute(sql.INSERT_ARMS, {**here, **sql.columns_of("arm", rows, *columns)})
+
+
+def _insert_space(db: Connection, study: int, space: Mapping[str, Any], restart: Restart) -> None:
+    db.execute(
+        sql.INSERT_SPACE,
+        {
+            "study_id": study,
+            "space": dump(space),
+            "n_pulls": restart.n_pulls,
+            "n_rewards": restart.n_rewards,
+            "n_pending": restart.n_pending,
+            "n_arms": restart.n_arms,
+        },
+    )
+
+
+def _insert_event(db: Connection, study: int, seq: int, kind: str, at: float, data: str) -> None:
+    row = {"study": study, "seq": seq, "kind": kind, "at": at, "data": data}
+    db.execute(sql.INSERT_EVENT, row)

@@ -1,0 +1,28 @@
+"""Bring databases to a schema with one more step, at the same moment as others do."""
+
+from __future__ import annotations
+
+from sqlalchemy import create_engine
+
+from imabo.stores.postgres.address import parsed
+from imabo.stores.postgres.schema import STEPS, upgrade
+from tests.stores.processes import answer, wait_for_start
+
+NEXT_STEP = (
+    "CREATE TABLE upgrades (n INTEGER)",
+    "INSERT INTO upgrades VALUES (1)",
+    "ALTER TABLE imabo_arms ADD COLUMN note TEXT",
+)
+
+
+def main() -> None:
+    for url in wait_for_start():
+        engine = create_engine(parsed(url))
+        with engine.connect() as db:
+            upgrade(db, "the database", (*STEPS, NEXT_STEP))
+        engine.dispose()
+    answer("upgraded")
+
+
+if __name__ == "__main__":
+    main()

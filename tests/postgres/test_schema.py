@@ -1,0 +1,117 @@
+"""Schema versions: upgraded once under a lock, or not at all; the first one kept for ever."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, create_engine, inspect
+from sqlalchemy.exc import ProgrammingError
+
+from imabo import Study
+from imabo.errors import SchemaTooNew
+from imabo.stores import open_store
+from imabo.stores.postgres import PostgresStore
+from imabo.stores.postgres.address import parsed
+from imabo.stores.postgres.schema import STEPS, upgrade, version_of
+from imabo.stores.postgres.tables import metadata
+from imabo.testing.stores.facts import Writer, everything
+from tests.postgres.children.upgrade import NEXT_STEP
+from tests.postgres.server import AnyServer, fresh_database
+from tests.stores.processes import run_together
+
+V1 = Path(__file__).parent / "assets" / "v1.sql"
+
+
+@pytest.fixture
+def engine(postgres_url: str) -> Engine:
+    return create_engine(parsed(postgres_url))
+
+
+def test_several_processes_upgrade_a_database_exactly_once(postgres_server: AnyServer) -> None:
+    with ExitStack() as stack:
+        urls = [stack.enter_context(fresh_database(postgres_server)) for _ in range(4)]
+        for url in urls[:2]:  # the others are empty
+            with closing(PostgresStore(url)) as store:
+                Writer(store).serve(1, 2)
+        found = run_together("tests.postgres.children.upgrade", [urls] * 4)
+        assert found == ["upgraded"] * 4
+        for url in urls:
+            with psycopg.connect(url) as db:
+                assert db.execute("SELECT count(*) FROM upgrades").fetchone() == (1,)
+                assert db.execute("SELECT count(note) FROM imabo_arms").fetchone() == (0,)
+                version = db.execute("SELECT version FROM imabo_schema_version").fetchall()
+                assert version == [(len(STEPS) + 1,)]
+
+
+@pytest.mark.parametrize("n_done", range(len(NEXT_STEP) + 1))
+def test_a_failing_step_leaves_the_database_as_it_was(
+    postgres_store: PostgresStore, engine: Engine, n_done: int
+) -> None:
+    Writer(postgres_store).serve(1)
+    broken = (*NEXT_STEP[:n_done], "ALTER TABLE nowhere ADD COLUMN x TEXT")
+    with engine.connect() as db, pytest.raises(ProgrammingError, match="nowhere"):
+        upgrade(db, "the database", (*STEPS, broken))
+    with engine.connect() as db:
+        assert version_of(db, "the database") == len(STEPS)
+        assert "upgrades" not in inspect(db).get_table_names()
+    engine.dispose()
+    assert Writer(postgres_store, create=False).serve(1) == [2]
+
+
+def test_opening_a_current_database_waits_for_nobody(
+    postgres_store: PostgresStore, postgres_url: str
+) -> None:
+    with psycopg.connect(postgres_url) as busy:
+        busy.execute("LOCK TABLE imabo_studies IN SHARE ROW EXCLUSIVE MODE")
+        open_store(postgres_url).close()
+
+
+def test_a_newer_schema_is_refused(postgres_store: PostgresStore, postgres_url: str) -> None:
+    postgres_store.close()
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute("UPDATE imabo_schema_version SET version = 99")
+    with pytest.raises(SchemaTooNew, match="has schema version 99"):
+        PostgresStore(postgres_url)
+
+
+def test_the_tables_of_the_statements_are_those_of_the_database(
+    postgres_store: PostgresStore, engine: Engine
+) -> None:
+    found = inspect(engine)
+    assert {*metadata.tables, "imabo_schema_version"} == set(found.get_table_names())
+    for table in metadata.tables.values():
+        there = {column["name"]: str(column["type"]) for column in found.get_columns(table.name)}
+        said = {c.name: c.type.compile(engine.dialect) for c in table.columns}
+        assert {name: kind.split(" COLLATE")[0] for name, kind in there.items()} == said
+    engine.dispose()
+
+
+def test_a_database_of_the_first_schema_opens_and_goes_on(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute(V1.read_text(encoding="utf-8").encode())
+    with Study.open("v1 🎉", store=postgres_url, clock=lambda: 1_210.0) as study:
+        assert (study.seed, study.window_s, study.reward_range) == (2**70 + 1, 50.0, (-1.0, 1.0))
+        assert (study.n_pulls, study.n_rewards, study.n_pending) == (18, 9, 2)
+        assert study.space_version == 2
+        assert {arm.state for arm in study.arms()} == {"active", "paused", "retired"}
+        pulls = list(study)
+        assert pulls[0].reward == 0.1 + 0.2
+        assert {pull.state for pull in pulls} == {"pending", "rewarded", "expired"}
+        again = study.ask(count=2, key="a key")
+        assert [pull.id for pull in again] == [pull.id for pull in pulls[-2:]]
+        assert again[0].context == {"user": 7}
+        for pull in pulls:
+            if pull.state != "rewarded":
+                study.tell(pull.id, -0.5)
+        for pull in study.ask(count=20):
+            study.tell(pull.id, 0.25)
+        assert (study.n_pulls, study.n_rewards, study.n_pending) == (38, 38, 0)
+    with closing(PostgresStore(postgres_url)) as store:
+        kinds = [entry.kind for entry in everything(store, "v1 🎉").log]
+        assert {"ask", "tell", "expire", "state", "arm", "space"} == set(kinds)
+        (key,) = store.keys()
+        assert key.studies == ("v1 🎉",)
+        Writer(store, "another").serve(1)  # its id is none that is taken
