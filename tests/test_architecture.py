@@ -29,8 +29,9 @@ LAYERS: list[set[str]] = [
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {"checks", "records", "engine", "facts", "recommend", "export", "replay", "study"},
+    {"client"},
     {"imabo"},
-    {"bench", "client", "demo", "server", "testing"},
+    {"bench", "demo", "server", "testing"},
     {"cli"},
 ]
 SEPARATE = {"policies", "oracles", "stores"}
@@ -49,6 +50,7 @@ HOMES: dict[str, set[str]] = {
         "uvicorn",
     },
     "client": {"httpx"},
+    "bench/service": {"fastapi", "psycopg", "uvicorn"},
     "stores/postgres": {"psycopg", "sqlalchemy"},
 }
 

@@ -1,15 +1,22 @@
 """Tune a live system while it serves: an infinitely many-armed bandit with an oracle."""
 
+from typing import TYPE_CHECKING, Any
+
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
 from imabo.study import Study
 
+if TYPE_CHECKING:
+    from imabo.client import AsyncClient, Client
+
 __all__ = [
     "Arm",
+    "AsyncClient",
     "Best",
     "Choice",
+    "Client",
     "Float",
     "Int",
     "Pull",
@@ -19,3 +26,12 @@ __all__ = [
     "oracles",
     "policies",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: the clients need httpx, which is an extra, and takes its time to load.
+    if name in ("AsyncClient", "Client"):
+        from imabo import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

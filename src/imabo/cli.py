@@ -1,4 +1,4 @@
-"""The command line: ``imabo demo`` and ``imabo bench``."""
+"""The command line: ``imabo demo``, ``serve``, ``keys`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from imabo import demo
 from imabo.bench.commands import add_parser
 from imabo.errors import ImaboError
+from imabo.server.commands import add_parsers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         "--store", default="sqlite:///imabo-demo.db", help="where to keep the study (%(default)s)"
     )
     show.set_defaults(run=_demo)
+    add_parsers(commands)
     add_parser(commands)
     return parser
 

@@ -1,0 +1,145 @@
+"""Reading what comes in: bounded bodies, and JSON that means one thing only."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final, NoReturn
+
+from starlette.requests import ClientDisconnect, Request
+
+from imabo.server.problems import Refusal, invalid_request
+
+MAX_DEPTH: Final = 32
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body of a request, refused as soon as it is longer than ``limit`` bytes."""
+    length, has_body = None, False
+    for name, value in request.scope["headers"]:
+        if name == b"content-length":
+            length, has_body = value, value != b"0"
+        elif name == b"transfer-encoding":
+            has_body = True
+    if not has_body:
+        return b""
+    if length is not None and int(length) > limit:
+        raise too_large(limit)
+    message = await request.receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body") or message["type"] == "http.disconnect":
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        if len(body) > limit:
+            break
+        message = await request.receive()
+        body += message.get("body", b"")
+    if len(body) > limit:
+        raise too_large(limit)
+    return body
+
+
+def check_media_type(request: Request) -> None:
+    """Refuse a body that does not say that it is JSON."""
+    given = request.headers.get("content-type", "")
+    if given.partition(";")[0].strip().lower() != "application/json":
+        raise Refusal(
+            "unsupported_media_type",
+            f"the body's Content-Type is {given[:100]!r}",
+            "the service reads JSON only",
+            "send 'Content-Type: application/json'",
+        )
+
+
+def parse(body: bytes) -> Any:
+    """JSON as plain values: finite numbers, no name twice in an object, at most 32 deep.
+
+    Example:
+        >>> parse(b'{"reward": 0.5}')
+        {'reward': 0.5}
+        >>> parse(b'{"reward": NaN}')
+        Traceback (most recent call last):
+        imabo.server.problems.Refusal: the body is not JSON: NaN is not a JSON number...
+    """
+    try:
+        text = body.decode()
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise _malformed(str(error)) from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
+        raise _too_deep()
+    if "\\u" in text:
+        _check_unicode(value)
+    return value
+
+
+def too_large(limit: int) -> Refusal:
+    """A body that is longer than the service takes."""
+    return Refusal(
+        "too_large",
+        f"the body is longer than {limit} bytes",
+        "the service bounds what one request may send",
+        "send less at a time",
+        headers={"Connection": "close"},  # the rest of the body is not read
+    )
+
+
+def _malformed(why: str) -> Refusal:
+    return invalid_request(
+        "the body is not JSON", why.rstrip(".")[:200], "send one JSON object in UTF-8", status=400
+    )
+
+
+def _too_deep() -> Refusal:
+    return invalid_request(
+        "the body is nested too deeply",
+        f"lists and objects may be at most {MAX_DEPTH} deep",
+        "flatten it",
+        status=400,
+    )
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [item for item in level if isinstance(item, (dict, list))]
+        if not level:
+            return False
+        level = [
+            inner for item in level for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return True
+
+
+def _check_unicode(value: Any) -> None:
+    # Half a pair of surrogates can be escaped in JSON, but is no text that a database could hold.
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _malformed("a text has half a surrogate pair") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Of a name that comes twice, programs disagree which one counts.
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name comes twice in one object")
+    return made
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:40]} is beyond the largest number")
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant
+)

@@ -1,0 +1,5 @@
+"""The routes: one module a noun, each with a table of its operations."""
+
+from imabo.server.routes import arms, pulls, studies, system
+
+OPERATIONS = [*pulls.OPERATIONS, *studies.OPERATIONS, *arms.OPERATIONS, *system.OPERATIONS]

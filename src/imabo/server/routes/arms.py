@@ -1,0 +1,87 @@
+"""Arms: listing, adding, pausing, resuming and retiring them."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imabo.arms import Arm
+from imabo.errors import UnknownArm
+from imabo.server.conversions import arm_json
+from imabo.server.desk import body_of, decoded, desk_of, in_thread, json_answer, study_name
+from imabo.server.routes.table import Operation
+from imabo.server.wire import ArmAnswer, ArmBody, ArmsAnswer, StateBody
+from imabo.space.scalars import show
+
+_MAX_DIGITS = 18
+
+
+async def list_arms(request: Request) -> Response:
+    """Every arm ever admitted, in order of admission."""
+    name, office = study_name(request), desk_of(request).office
+    arms = await in_thread(lambda: office.study(name).arms())
+    return json_answer({"arms": [arm_json(arm) for arm in arms]})
+
+
+async def add_arm(request: Request) -> Response:
+    """Admit a configuration by hand; one that is an arm already becomes active again."""
+    name, office = study_name(request), desk_of(request).office
+    _, sent = await body_of(request, ArmBody)
+
+    def add() -> tuple[bool, Arm]:
+        study = office.study(name)
+        n_before = study.n_arms
+        arm = study.add_arm(sent["config"])
+        return arm.id > n_before, arm
+
+    is_new, arm = await in_thread(add)
+    return json_answer(arm_json(arm), 201 if is_new else 200)
+
+
+async def change_arm(request: Request) -> Response:
+    """Pause, resume or retire an arm."""
+    name, office = study_name(request), desk_of(request).office
+    body, _ = await body_of(request, StateBody)
+    arm_id = _arm_id(decoded(request.path_params["arm"]))
+
+    def change() -> Arm:
+        study = office.study(name)
+        verbs = {"active": study.resume, "paused": study.pause, "retired": study.retire}
+        return verbs[body.state](arm_id)
+
+    return json_answer(arm_json(await in_thread(change)))
+
+
+def _arm_id(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        return int(text)
+    raise UnknownArm(
+        f"no arm has the id {show(text)}",
+        "arms are numbered from 1",
+        "take the id from the study's arms",
+    )
+
+
+_OPENED = ("unknown_study", "invalid_setting")
+
+OPERATIONS = [
+    Operation("GET", "/v1/studies/{study}/arms", list_arms, "reader", {200: ArmsAnswer}, _OPENED),
+    Operation(
+        "POST",
+        "/v1/studies/{study}/arms",
+        add_arm,
+        "admin",
+        {201: ArmAnswer, 200: ArmAnswer},
+        (*_OPENED, "invalid_config"),
+        ArmBody,
+    ),
+    Operation(
+        "PATCH",
+        "/v1/studies/{study}/arms/{arm}",
+        change_arm,
+        "admin",
+        {200: ArmAnswer},
+        (*_OPENED, "unknown_arm"),
+        StateBody,
+    ),
+]

@@ -1,0 +1,199 @@
+"""Studies: creating, reading, changing and deleting them, and what was learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imabo.checks import stored_oracle, stored_policy
+from imabo.errors import UnknownStudy
+from imabo.server.conversions import best_json, study_json, time_of
+from imabo.server.desk import (
+    body_of,
+    caller_of,
+    desk_of,
+    in_thread,
+    json_answer,
+    query_of,
+    study_name,
+)
+from imabo.server.keys import may_see
+from imabo.server.office import Office
+from imabo.server.problems import forbidden, unknown_study
+from imabo.server.routes.export import ExportAnswer
+from imabo.server.routes.table import Operation
+from imabo.server.wire import (
+    BestAnswer,
+    ExpiredAnswer,
+    FormatQuery,
+    LevelQuery,
+    PruneBody,
+    PrunedAnswer,
+    SpaceBody,
+    StudiesAnswer,
+    StudyAnswer,
+    StudyBody,
+)
+from imabo.space import Space
+from imabo.study import Study
+
+
+async def list_studies(request: Request) -> Response:
+    """The studies that the caller may see, by name."""
+    office, key = desk_of(request).office, caller_of(request)
+
+    def read() -> list[dict[str, Any]]:
+        studies = []
+        for name in office.store.names():
+            if may_see(key, name):
+                try:
+                    studies.append(study_json(office.store.load(name)))
+                except UnknownStudy:  # deleted a moment ago
+                    continue
+        return studies
+
+    return json_answer({"studies": await in_thread(read)})
+
+
+async def create_study(request: Request) -> Response:
+    """Create a study; the same one again is harmless, another one of that name is a conflict."""
+    body, sent = await body_of(request, StudyBody)
+    office = desk_of(request).office
+    if not may_see(caller_of(request), body.name):
+        raise forbidden(
+            "the key does not allow a study of this name", "it is limited to named studies"
+        )
+
+    def create() -> tuple[bool, dict[str, Any]]:
+        is_new = body.name not in office.store.seqs()
+        ends = body.reward_range
+        Study.create(
+            body.name,
+            Space.from_dict(sent["space"]),
+            policy=None if body.policy is None else stored_policy(None, sent["policy"]),
+            oracle=None if body.oracle is None else stored_oracle(None, sent["oracle"]),
+            store=office.store,
+            seed=None if body.seed is None else int(body.seed),
+            reward_range=None if ends is None else (ends[0], ends[1]),
+            window_s=body.window_s,
+            clock=office.clock,
+        )
+        return is_new, _read(office, body.name)
+
+    is_new, study = await in_thread(create)
+    return json_answer(study, 201 if is_new else 200)
+
+
+async def read_study(request: Request) -> Response:
+    """A study: what it was created with, and how far it has come."""
+    return json_answer(await in_thread(_read, desk_of(request).office, study_name(request)))
+
+
+async def change_study(request: Request) -> Response:
+    """Move a study on to another space; everything that was learned stays."""
+    name, office = study_name(request), desk_of(request).office
+    _, sent = await body_of(request, SpaceBody)
+
+    def change() -> dict[str, Any]:
+        office.study(name).update_space(Space.from_dict(sent["space"]))
+        return _read(office, name)
+
+    return json_answer(await in_thread(change))
+
+
+async def delete_study(request: Request) -> Response:
+    """Delete a study with everything about it."""
+    await in_thread(desk_of(request).office.delete, study_name(request))
+    return Response(status_code=204)
+
+
+async def best(request: Request) -> Response:
+    """The arm to keep if learning stopped now, with an interval for its mean."""
+    name, query = study_name(request), query_of(request, LevelQuery)
+    office = desk_of(request).office
+    found = await in_thread(lambda: office.study(name).best(query.level))
+    return json_answer(best_json(found))
+
+
+async def export(request: Request) -> Response:
+    """The study as JSON lines (the whole log) or as CSV (a row a pull)."""
+    name, query = study_name(request), query_of(request, FormatQuery)
+    study = await in_thread(desk_of(request).office.study, name)
+    return ExportAnswer(study, query.format)
+
+
+async def expire(request: Request) -> Response:
+    """Drop from the pending count what is past its window; asks do this by themselves."""
+    name, office = study_name(request), desk_of(request).office
+    return json_answer({"expired": await in_thread(lambda: office.study(name).expire())})
+
+
+async def prune(request: Request) -> Response:
+    """Forget finished pulls that were served before a time; what they taught stays."""
+    name, office = study_name(request), desk_of(request).office
+    body, _ = await body_of(request, PruneBody)
+    before = time_of(body.before)
+    return json_answer({"pruned": await in_thread(lambda: office.study(name).prune(before))})
+
+
+def _read(office: Office, name: str) -> dict[str, Any]:
+    try:
+        return study_json(office.store.load(name))
+    except UnknownStudy:
+        raise unknown_study(name) from None
+
+
+_PATH = "/v1/studies/{study}"
+_UNKNOWN = ("unknown_study",)
+# A study whose parts this server does not know is refused when it is opened.
+_OPENED = ("unknown_study", "invalid_setting")
+
+OPERATIONS = [
+    Operation("GET", "/v1/studies", list_studies, "reader", {200: StudiesAnswer}),
+    Operation(
+        "POST",
+        "/v1/studies",
+        create_study,
+        "admin",
+        {201: StudyAnswer, 200: StudyAnswer},
+        ("study_exists", "invalid_space", "invalid_setting", "missing_extra"),
+        StudyBody,
+    ),
+    Operation("GET", _PATH, read_study, "reader", {200: StudyAnswer}, _UNKNOWN),
+    Operation(
+        "PATCH",
+        _PATH,
+        change_study,
+        "admin",
+        {200: StudyAnswer},
+        (*_OPENED, "invalid_space"),
+        SpaceBody,
+    ),
+    Operation("DELETE", _PATH, delete_study, "admin", {204: None}, _UNKNOWN),
+    Operation(
+        "GET",
+        f"{_PATH}/best",
+        best,
+        "reader",
+        {200: BestAnswer},
+        (*_OPENED, "no_rewards"),
+        query=LevelQuery,
+    ),
+    Operation(
+        "GET",
+        f"{_PATH}/export",
+        export,
+        "reader",
+        {200: None},
+        _OPENED,
+        query=FormatQuery,
+        media={
+            "application/x-ndjson": {"schema": {"type": "string"}},
+            "text/csv": {"schema": {"type": "string"}},
+        },
+    ),
+    Operation("POST", f"{_PATH}/expire", expire, "writer", {200: ExpiredAnswer}, _OPENED),
+    Operation("POST", f"{_PATH}/prune", prune, "admin", {200: PrunedAnswer}, _OPENED, PruneBody),
+]

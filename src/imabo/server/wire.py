@@ -1,0 +1,346 @@
+"""What travels: the JSON bodies that the service takes and gives, apart from domain types."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from imabo import oracles, policies
+from imabo.oracles.base import Oracle
+from imabo.policies.base import Policy
+
+MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
+
+_SPACE: JsonDict = {
+    "parameters": [
+        {"name": "model", "type": "choice", "values": ["small", "large"]},
+        {"name": "temperature", "type": "float", "low": 0.0, "high": 1.0},
+    ],
+    "forbid": [],
+}
+_CONFIG: JsonDict = {"model": "large", "temperature": 0.35}
+_AT = "2026-11-15T12:00:00.000000Z"
+
+
+def _kinds(module: ModuleType, base: type) -> JsonDict:
+    found = {name: getattr(module, name) for name in module.__all__}
+    return {
+        "enum": sorted(n for n, c in found.items() if isinstance(c, type) and issubclass(c, base))
+    }
+
+
+class Body(BaseModel):
+    """What a caller sends: no unknown fields, no conversions, finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+Scalar = str | int | float | bool | None
+Values = Annotated[list[Scalar], Field(max_length=10_000)]
+Clause = Annotated[dict[str, Values | Scalar], Field(max_length=1000)]
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Config = Annotated[dict[str, Scalar], Field(max_length=10_000, examples=[_CONFIG])]
+Time = Annotated[str, Field(examples=[_AT], json_schema_extra={"format": "date-time"})]
+PullId = Annotated[str, Field(max_length=200, examples=["k3f9x2a7-15"])]
+
+
+class NumberParameter(Body):
+    """A parameter that is a number, in steps or not, on a linear or a logarithmic scale."""
+
+    type: Literal["float", "int"]
+    name: Text
+    low: float | int
+    high: float | int
+    log: bool = False
+    step: float | int | None = None
+    when: Clause | None = Field(None, description="values of others for which it is active")
+
+
+class ChoiceParameter(Body):
+    """A parameter that takes one of the listed values."""
+
+    type: Literal["choice"]
+    name: Text
+    values: Values
+    ordered: bool = False
+    when: Clause | None = Field(None, description="values of others for which it is active")
+
+
+Parameter = Annotated[NumberParameter | ChoiceParameter, Field(discriminator="type")]
+
+
+class Space(Body):
+    """A search space: its parameters in order, and the combinations that it forbids."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SPACE]})
+
+    parameters: list[Parameter] = Field(min_length=1, max_length=1000)
+    forbid: list[Clause] = Field(default=[], max_length=10_000)
+
+
+class PolicyPart(BaseModel):
+    """A policy by its name, with its settings beside it; the missing ones take their defaults."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        strict=True,
+        json_schema_extra={"examples": [{"type": "IMOSS", "beta": 0.5}]},
+    )
+
+    type: str = Field(json_schema_extra=_kinds(policies, Policy))
+
+
+class OraclePart(BaseModel):
+    """An oracle by its name, with its settings beside it; the missing ones take their defaults."""
+
+    model_config = ConfigDict(
+        extra="allow", strict=True, json_schema_extra={"examples": [{"type": "GP"}]}
+    )
+
+    type: str = Field(json_schema_extra=_kinds(oracles, Oracle))
+
+
+class StudyBody(Body):
+    """A study to create."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "support-answers", "space": _SPACE, "seed": 0}]}
+    )
+
+    name: Text
+    space: Space
+    policy: PolicyPart | None = None
+    oracle: OraclePart | None = None
+    seed: (
+        Annotated[int, Field(ge=0, lt=2**128)]
+        | Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
+        | None
+    ) = Field(None, description="as text when it may exceed 2^53; drawn when it is left out")
+    reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
+        default=[0.0, 1.0], description="ends of the rewards; null for rewards without ends"
+    )
+    window_s: float | None = Field(None, gt=0)
+
+
+class SpaceBody(Body):
+    """The space that a study moves on to."""
+
+    space: Space
+
+
+class AskBody(Body):
+    """A request for configurations to serve; an empty one asks for one."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{}, {"count": 2, "key": "request-17", "context": {"u": 1}}]}
+    )
+
+    count: int = Field(1, ge=1, le=MAX_PULLS)
+    key: Text | None = Field(None, description="a retry with the same key gets the same pulls")
+    context: Any = Field(None, description="kept with the pulls; at most 16,384 bytes")
+
+
+class RewardBody(Body):
+    """The reward of a pull."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reward": 0.8}]})
+
+    reward: float
+
+
+class PullReward(Body):
+    """The reward of one pull of many."""
+
+    pull: PullId
+    reward: float
+
+
+class RewardsBody(Body):
+    """Rewards of many pulls, of one study or several."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"rewards": [{"pull": "k3f9x2a7-15", "reward": 0.8}]}]}
+    )
+
+    rewards: list[PullReward] = Field(min_length=1, max_length=MAX_PULLS)
+
+
+class ArmBody(Body):
+    """A configuration to admit by hand."""
+
+    config: Config
+
+
+class StateBody(Body):
+    """The state that an arm is to have."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"state": "paused"}]})
+
+    state: Literal["active", "paused", "retired"]
+
+
+class PruneBody(Body):
+    """From when on pulls are kept."""
+
+    before: Time
+
+
+class PageQuery(BaseModel):
+    """Which part of the history."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    after: int = Field(0, ge=0, lt=10**18, description="number of the last pull that is known")
+    limit: int = Field(100, ge=1, le=MAX_PULLS)
+
+
+class LevelQuery(BaseModel):
+    """How sure an interval is to be."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    level: float = Field(0.95, gt=0, lt=1)
+
+
+class FormatQuery(BaseModel):
+    """What an export is written as."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["jsonl", "csv"] = "jsonl"
+
+
+# --- what the service gives ---------------------------------------------------------------------
+
+
+class StudyAnswer(BaseModel):
+    """A study: what it was created with, and how far it has come."""
+
+    name: str = Field(examples=["support-answers"])
+    space: dict[str, Any] = Field(examples=[_SPACE])
+    space_version: int
+    policy: dict[str, Any] = Field(examples=[{"type": "IMOSS", "beta": 0.5}])
+    oracle: dict[str, Any] = Field(examples=[{"type": "GP"}])
+    seed: str = Field(examples=["0"])
+    reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
+    window_s: float | None
+    created_at: Time
+    n_arms: int
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    n_expired: int
+
+
+class StudiesAnswer(BaseModel):
+    """The studies that the caller may see, by name."""
+
+    studies: list[StudyAnswer]
+
+
+class PullAnswer(BaseModel):
+    """One request served with an arm."""
+
+    id: PullId
+    study: str = Field(examples=["support-answers"])
+    arm: int = Field(examples=[3])
+    config: Config
+    reason: str = Field(examples=["index"])
+    served_at: Time
+    state: Literal["pending", "rewarded", "expired"]
+    reward: float | None
+    rewarded_at: Time | None
+    context: Any = None
+
+
+class PullsAnswer(BaseModel):
+    """The pulls of an ask, in the order they were decided."""
+
+    pulls: list[PullAnswer]
+
+
+class PageAnswer(BaseModel):
+    """A page of history; ``next`` is the ``after`` of the page that follows, if one may."""
+
+    pulls: list[PullAnswer]
+    next: int | None = Field(examples=[100])
+
+
+class ArmAnswer(BaseModel):
+    """A configuration that was admitted, with what is known of it."""
+
+    id: int = Field(examples=[3])
+    config: Config
+    origin: Literal["warmup", "oracle", "baseline", "manual"]
+    state: Literal["active", "paused", "retired"]
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    mean: float | None
+    parent: int | None
+    admitted_at: Time
+
+
+class ArmsAnswer(BaseModel):
+    """Every arm, in order of admission."""
+
+    arms: list[ArmAnswer]
+
+
+class BestAnswer(BaseModel):
+    """The arm to keep if learning stopped now. An end without a bound is null."""
+
+    arm: int = Field(examples=[3])
+    config: Config
+    mean: float
+    interval: Annotated[list[float | None], Field(min_length=2, max_length=2)]
+    n_rewards: int
+    level: float
+
+
+class ExpiredAnswer(BaseModel):
+    """How many pulls were past their window."""
+
+    expired: int
+
+
+class PrunedAnswer(BaseModel):
+    """How many finished pulls were forgotten."""
+
+    pruned: int
+
+
+class StatusAnswer(BaseModel):
+    """A sign of life."""
+
+    status: Literal["ok", "ready"]
+
+
+class Problem(BaseModel):
+    """Why a request was refused (RFC 9457); ``code`` is stable, the texts are for people."""
+
+    type: str = Field(examples=["urn:imabo:error:unknown_study"])
+    title: str = Field(examples=["Unknown study"])
+    status: int = Field(examples=[404])
+    code: str = Field(examples=["unknown_study"])
+    detail: str
+    what: str
+    why: str
+    fix: str
+
+
+class RewardResult(BaseModel):
+    """What became of one reward of many."""
+
+    pull: str = Field(examples=["k3f9x2a7-15"])
+    status: Literal["recorded", "refused"]
+    problem: Problem | None = None
+
+
+class RewardsAnswer(BaseModel):
+    """What became of each reward, in the order given."""
+
+    results: list[RewardResult]

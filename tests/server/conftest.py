@@ -1,0 +1,31 @@
+"""Servers that many tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.server.calls import Api
+from tests.server.running import RunningServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    """An open server on memory."""
+    with RunningServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http(server: RunningServer) -> Iterator[httpx.Client]:
+    """A connection to the shared server."""
+    with httpx.Client(base_url=server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def api(http: httpx.Client, request: pytest.FixtureRequest) -> Api:
+    """A study of the test's own on the shared server."""
+    return Api(http, study=request.node.name[:200])

@@ -1,0 +1,78 @@
+"""``imabo`` in a shell: a process of its own, as it is started in production."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+COMMAND = [sys.executable, "-m", "imabo.cli"]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """This process's, without settings of imabo."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("IMABO_")}
+    return kept | variables
+
+
+class Serving:
+    """A running ``imabo serve``."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.url = ""
+
+    def wait_until_ready(self) -> None:
+        """Read the address that it prints."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("imabo serves http://"), (line, self.errors())
+        self.url = line.split()[-1]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and wait for the end; returns the exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def errors(self) -> str:
+        """What it wrote to standard error; after its end."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read()
+
+
+@contextmanager
+def serving(store: str, *arguments: str) -> Iterator[Serving]:
+    """Start ``imabo serve`` on a free port, and end it if the test did not."""
+    process = subprocess.Popen(
+        [*COMMAND, "serve", f"--store={store}", "--port=0", "--no-proposals", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        found = Serving(process)
+        found.wait_until_ready()
+        yield found
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run ``imabo`` to its end."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(**variables),
+        timeout=60,
+        check=False,
+    )
