@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.server.running import RunningServer
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ADDRESS = "http://127.0.0.1:8766"  # of the service in the pages
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
 def blocks(page: Path) -> list[str]:
     return BLOCK.findall(page.read_text())
+
+
+@contextmanager
+def running_code(page: Path) -> Iterator[list[str]]:
+    """The Python blocks of a page; a page that talks to a service gets one to talk to."""
+    code = blocks(page)
+    if not any(ADDRESS in block for block in code):
+        yield code
+        return
+    with RunningServer() as server:
+        yield [block.replace(ADDRESS, server.url) for block in code]
 
 
 @pytest.mark.parametrize(
@@ -28,8 +44,9 @@ def test_the_code_of_a_page_runs(
     monkeypatch.chdir(tmp_path)
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
-    for block in blocks(page):
-        exec(compile(block, str(page), "exec", dont_inherit=True), module.__dict__)
+    with running_code(page) as code:
+        for block in code:
+            exec(compile(block, str(page), "exec", dont_inherit=True), module.__dict__)
     shown = [line for block in blocks(page) for line in block.splitlines() if "print(" in line]
     assert len(capsys.readouterr().out.splitlines()) >= len(shown)
 

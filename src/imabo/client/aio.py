@@ -1,0 +1,178 @@
+"""Taking the steps of an operation with asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from ssl import SSLContext
+from typing import TYPE_CHECKING, Any, Final
+
+from imabo.client.calls import Answer, Failed, Send, Sleep, Steps, T
+from imabo.client.delivery import Backoff
+from imabo.client.http import RequestIds, failed, http_settings, request_settings
+from imabo.client.outbox import send_waiting
+from imabo.client.session import Session
+
+if TYPE_CHECKING:
+    import httpx
+
+_HURRY_S: Final = 0.1  # the longest pause between attempts while somebody waits for the outbox
+
+_log = logging.getLogger(__name__)
+
+
+class AsyncTransport:
+    """Pooled connections to the service, for one event loop at a time."""
+
+    def __init__(self, session: Session, verify: bool | SSLContext) -> None:
+        self._session = session
+        self._verify = verify
+        self._ids = RequestIds()
+        self._left: list[httpx.AsyncClient] = []
+        self._http: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def leave(self) -> None:
+        """Use the connections no more; they belong to a parent process or to another loop."""
+        if self._http is not None:
+            self._left.append(self._http)
+            self._http = None
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Take the steps of an operation and give its result."""
+        reply: Answer | Failed | None = None
+        try:
+            while True:
+                step = steps.send(reply)
+                if isinstance(step, Sleep):
+                    await asyncio.sleep(step.seconds)
+                    reply = None
+                else:
+                    reply = await self._send(step)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        finally:
+            steps.close()
+
+    async def _send(self, step: Send) -> Answer | Failed:
+        import httpx
+
+        try:
+            # A file may take its time, as long as it goes on.
+            limit_s = step.timeout_s if step.call.sink is None else None
+            async with asyncio.timeout(limit_s):
+                return await self._exchange(step)
+        except TimeoutError:
+            return Failed(f"no whole answer within {step.timeout_s} s")
+        except (httpx.RequestError, httpx.InvalidURL, UnicodeError, RuntimeError) as error:
+            return failed(error, self._session)
+
+    async def _exchange(self, step: Send) -> Answer | Failed:
+        call = step.call
+        headers = self._session.headers | self._ids.header()
+        settings = request_settings(call, headers, step.timeout_s)
+        url = self._session.service.url + call.path
+        async with self._open().stream(call.method, url, **settings) as response:
+            if self._ids.is_shifted(response.headers, sent=headers):
+                return Failed("the answer to another request")
+            content = bytearray()
+            async for chunk in response.aiter_bytes():
+                if call.sink is not None and response.status_code == 200:
+                    call.sink.write(chunk)
+                else:
+                    content += chunk
+            return Answer(response.status_code, response.headers, bytes(content))
+
+    def _open(self) -> httpx.AsyncClient:
+        import httpx
+
+        loop = asyncio.get_running_loop()
+        if self._http is None or self._loop is not loop:
+            self.leave()
+            self._http, self._loop = httpx.AsyncClient(**http_settings(self._verify)), loop
+        return self._http
+
+    async def close(self) -> None:
+        """Close the connections of this loop."""
+        if self._http is not None and self._loop is asyncio.get_running_loop():
+            await self._http.aclose()
+
+
+class AsyncSender:
+    """Sends what waits in the outbox from a task that lives while there is something to send."""
+
+    def __init__(
+        self,
+        session: Session,
+        run: Callable[[Steps[float | None]], Coroutine[Any, Any, float | None]],
+    ) -> None:
+        self._session = session
+        self._run = run
+        self.leave()
+
+    def leave(self) -> None:
+        """Forget a task that runs in a parent process or in another loop."""
+        self._task: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
+        self._n_hurrying = 0
+
+    def wake(self) -> None:
+        """Begin to send."""
+        loop = asyncio.get_running_loop()
+        if self._task is not None and self._task.get_loop() is not loop:
+            self.leave()
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._send_all(), name="imabo-outbox")
+
+    async def flush(self, timeout_s: float) -> bool:
+        """Wait until nothing waits to be sent, for so long at most; True when that is so."""
+        if self._session.outbox.n_waiting:
+            self.wake()
+        if self._task is not None and not self._task.done():
+            self._n_hurrying += 1
+            self._hurry.set()
+            try:
+                await asyncio.wait([self._task], timeout=timeout_s)
+            finally:
+                self._n_hurrying -= 1
+                if not self._n_hurrying:
+                    self._hurry.clear()
+        return not self._session.outbox.n_waiting
+
+    async def stop(self) -> None:
+        """Send nothing any more."""
+        self._session.rest()
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _send_all(self) -> None:
+        backoff = Backoff(0.5, 30.0)
+        while self._session.outbox.n_waiting:
+            wanted_s = await self._send_once()
+            if wanted_s is None:
+                backoff.reset()
+            else:
+                await self._rest(max(backoff.pause(), min(wanted_s, 60.0)))
+        self._session.rest()
+
+    async def _send_once(self) -> float | None:
+        try:
+            steps = send_waiting(self._session.outbox, self._session.service.timeout_s)
+            return await self._run(steps)
+        except Exception:
+            _log.exception("sending rewards failed")
+            return 0.0
+
+    async def _rest(self, seconds: float) -> None:
+        if not self._hurry.is_set():
+            # Not wait_for, which may swallow a cancellation that comes with the event.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._hurry.wait()
+        else:
+            await asyncio.sleep(min(seconds, _HURRY_S))

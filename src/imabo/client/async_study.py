@@ -1,0 +1,244 @@
+"""A study of a service, with the methods of ``Study`` to be awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from os import PathLike
+from typing import Any, Self, TextIO, overload
+
+from imabo.arms import Arm, Pull
+from imabo.client.aio import AsyncTransport
+from imabo.client.asking import Ask
+from imabo.client.documents import RemoteFacts
+from imabo.client.study import SPOOLED
+from imabo.client.study_calls import StudyCalls
+from imabo.errors import ImaboError
+from imabo.export import copy_export, export_format
+from imabo.recommend import Best
+from imabo.space import Space
+
+
+class AsyncRemoteStudy:
+    """One study of a service; ``AsyncClient.create``, ``open`` and ``study`` make it.
+
+    The twin of ``RemoteStudy``: the same methods, to be awaited, ``async with study.serve()`` and
+    ``async for pull in study``. Settings and counts come together, with ``await study.facts()``.
+    """
+
+    def __init__(self, calls: StudyCalls, transport: AsyncTransport) -> None:
+        self._calls = calls
+        self._run = transport.run
+
+    async def close(self) -> None:
+        """Refuse every call from now on; the client and its other studies go on."""
+        self._calls.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    @overload
+    async def ask(
+        self,
+        count: None = None,
+        *,
+        key: str | None = None,
+        context: object = None,
+        default: dict[str, Any] | None = None,
+        deadline_s: float | None = None,
+    ) -> Pull: ...
+    @overload
+    async def ask(
+        self,
+        count: int,
+        *,
+        key: str | None = None,
+        context: object = None,
+        default: dict[str, Any] | None = None,
+        deadline_s: float | None = None,
+    ) -> list[Pull]: ...
+    async def ask(
+        self,
+        count: int | None = None,
+        *,
+        key: str | None = None,
+        context: object = None,
+        default: dict[str, Any] | None = None,
+        deadline_s: float | None = None,
+    ) -> Pull | list[Pull]:
+        """The configuration to serve the next request with.
+
+        With a default this never fails and never takes longer than its deadline: when the service
+        is away, slow or broken, the pull has the default's configuration, the reason ``"default"``
+        and the arm 0, which no study has. Its reward may be told like any other; it is dropped.
+        After several failures in a row the default comes at once for a while, so that a dead
+        service costs nothing.
+
+        Args:
+            count: For a list of so many pulls, from 1 to 10,000. More than 1,000 take several
+                calls, and are not committed together.
+            key: Names this request, in at most 200 characters: asked again with the same key, the
+                study gives the same pulls. At most 1,000 pulls then.
+            context: JSON-safe values to store with the pull, at most 16,384 bytes.
+            default: A configuration to serve when the service gives none.
+            deadline_s: How long the answer may take in all, in seconds. With a default it is the
+                client's ``timeout_s`` when left out; without one there is then no limit but that
+                of each attempt.
+        """
+        ask = self._calls.ask(
+            count, key=key, context=context, default=default, deadline_s=deadline_s
+        )
+        pulls = await (self._asked(ask) if ask.default is None else self._asked_or_default(ask))
+        return pulls[0] if ask.is_single else pulls
+
+    async def _asked(self, ask: Ask) -> list[Pull]:
+        try:
+            async with asyncio.timeout(ask.remaining_s):
+                return await self._run(ask.steps())
+        except TimeoutError:
+            raise ask.late() from None
+
+    async def _asked_or_default(self, ask: Ask) -> list[Pull]:
+        try:
+            if not ask.is_worth_trying():
+                return ask.fallback()
+            return ask.succeeded(await self._asked(ask))
+        except Exception as error:  # whatever it was, the application goes on
+            return ask.failed(error)
+
+    async def tell(self, pull_id: str, reward: float, *, wait: bool = True) -> None:
+        """Report the reward of a pull; it may be repeated, as with ``Study.tell``.
+
+        When the service does not answer within the client's ``timeout_s``, or did not lately, the
+        reward is kept and sent in the background. What the service refuses is raised, as by
+        ``Study.tell``; what it refuses later, in the background, is logged and counted in
+        ``client.n_refused``. The reward of a pull that was a default is dropped.
+
+        Args:
+            pull_id: Of a pull of this study.
+            reward: A number in the study's range.
+            wait: False to return at once and send it in the background.
+        """
+        await self._run(self._calls.tell(pull_id, reward, wait=wait))
+
+    async def tell_many(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+        """Report the rewards of several pulls; for each None, or the error ``tell`` would raise.
+
+        None also stands for a reward that is kept because the service does not answer.
+        """
+        return await self._run(self._calls.tell_many(rewards))
+
+    @asynccontextmanager
+    async def serve(
+        self,
+        *,
+        key: str | None = None,
+        context: object = None,
+        default: dict[str, Any] | None = None,
+        deadline_s: float | None = None,
+    ) -> AsyncIterator[Pull]:
+        """Ask, and tell ``pull.reward`` at the end of the block when it was set.
+
+        When the block raises, or sets no reward, the pull stays pending. The arguments are those of
+        ``ask``.
+        """
+        pull = await self.ask(key=key, context=context, default=default, deadline_s=deadline_s)
+        yield pull
+        if pull.reward is not None:
+            await self.tell(pull.id, pull.reward)
+            pull.state = "rewarded"
+
+    async def expire(self) -> int:
+        """Drop from the pending count what is past its window; ``ask`` does this by itself."""
+        return await self._run(self._calls.expire())
+
+    # --- what was learned -----------------------------------------------------------------------
+
+    async def best(self, level: float = 0.95) -> Best:
+        """The arm to keep if learning stopped now; ``Study.best`` says what it promises."""
+        return await self._run(self._calls.best(level))
+
+    async def arms(self) -> list[Arm]:
+        """Every arm ever admitted, in order of admission."""
+        return await self._run(self._calls.arms())
+
+    async def pull(self, pull_id: str) -> Pull:
+        """A pull by its id, as it stands now."""
+        return await self._run(self._calls.pull(pull_id))
+
+    async def pulls(self, after: int = 0, limit: int = 1000) -> list[Pull]:
+        """A page of the history: pulls in the order they were served.
+
+        Args:
+            after: The number at the end of the last pull's id that you have; 0 for the first page.
+            limit: At most so many pulls, from 1 to 10,000.
+        """
+        return await self._run(self._calls.pulls(after, limit))
+
+    async def __aiter__(self) -> AsyncIterator[Pull]:
+        """All pulls in the order they were served, read page by page."""
+        after: int | None = 0
+        while after is not None:
+            page, after = await self._run(self._calls.page(after))
+            for pull in page:
+                yield pull
+
+    async def export(self, target: str | PathLike[str] | TextIO, format: str | None = None) -> None:  # noqa: A002
+        """Write the study to a file: JSON lines (the whole log) or CSV (a row a pull).
+
+        Args:
+            target: A path or an open text file; it is written when all has arrived.
+            format: ``"jsonl"`` or ``"csv"``; by default what the path ends with.
+        """
+        form = export_format(target, format)
+        with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
+            await self._run(self._calls.export(file, form))
+            await asyncio.to_thread(copy_export, file, target)
+
+    # --- changes by hand ------------------------------------------------------------------------
+
+    async def update_space(self, space: Space) -> None:
+        """Change the space while the study runs; everything that was learned stays."""
+        await self._run(self._calls.update_space(space))
+
+    async def add_arm(self, config: Mapping[str, object]) -> Arm:
+        """Admit a configuration by hand, or make the arm that has it active again."""
+        return await self._run(self._calls.add_arm(config))
+
+    async def pause(self, arm: Arm | int) -> Arm:
+        """Stop serving an arm until ``resume``."""
+        return await self._run(self._calls.put_state(arm, "paused"))
+
+    async def resume(self, arm: Arm | int) -> Arm:
+        """Serve a paused arm again."""
+        return await self._run(self._calls.put_state(arm, "active"))
+
+    async def retire(self, arm: Arm | int) -> Arm:
+        """Stop serving an arm for good; its rewards still count in what is known."""
+        return await self._run(self._calls.put_state(arm, "retired"))
+
+    async def prune(self, before: datetime) -> int:
+        """Forget finished pulls that were served before a time; returns how many."""
+        return await self._run(self._calls.prune(before))
+
+    # --- facts ----------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self._calls.name
+
+    async def facts(self) -> RemoteFacts:
+        """Everything about the study in one call: settings, space and counts of one moment."""
+        return await self._run(self._calls.facts())
+
+    def __repr__(self) -> str:
+        return f"<AsyncRemoteStudy {self.name!r} of {self._calls.session.service.url}>"

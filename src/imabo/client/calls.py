@@ -1,0 +1,117 @@
+"""What the clients do, as values: calls to make, pauses to keep, and what came back.
+
+Every operation of a client is a generator that yields steps and is sent what came of them. It does
+no I/O itself, so the blocking and the asyncio client share all of it; each has a small driver that
+takes the steps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import quote
+
+from imabo.errors import InvalidSetting
+from imabo.space.scalars import show
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of the API. A ``sink`` takes the body of a long answer."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    params: Mapping[str, str | int | float] = field(default_factory=dict)
+    sink: IO[bytes] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Send(NamedTuple):
+    """Make a call; no operation on the network may take longer than ``timeout_s``."""
+
+    call: Call
+    timeout_s: float
+
+
+class Sleep(NamedTuple):
+    """Do nothing for a while."""
+
+    seconds: float
+
+
+class Answer(NamedTuple):
+    """What the service answered, and to which attempt."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    n_attempts: int = 1
+
+
+class Failed(NamedTuple):
+    """There was no answer, or not a whole one."""
+
+    text: str
+
+
+Steps: TypeAlias = Generator[Send | Sleep, Answer | Failed | None, T]
+
+
+def path_of(*parts: str | int) -> str:
+    """A path of the API; each part is one segment, whatever it contains.
+
+    Example:
+        >>> path_of("studies", "a/b", "pulls"), path_of("studies", "..")
+        ('/v1/studies/a%2Fb/pulls', '/v1/studies/%2E%2E')
+    """
+    return "/v1/" + "/".join(_segment(str(part)) for part in parts)
+
+
+def _segment(part: str) -> str:
+    # Dots alone would be taken for a way up.
+    return part.replace(".", "%2E") if set(part) == {"."} else quote(part, safe="")
+
+
+def json_of(**fields: Any) -> bytes:
+    """A body; refuses what JSON cannot say.
+
+    Example:
+        >>> json_of(count=2)
+        b'{"count": 2}'
+    """
+    try:
+        return json.dumps(fields, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        name = next((name for name, value in fields.items() if not _is_json(value)), "the value")
+        raise InvalidSetting(
+            f"{name} is {show(fields.get(name))}",
+            f"it travels as JSON, which cannot hold it ({error})",
+            "use numbers, texts, lists and dicts",
+        ) from error
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def time_text(moment: datetime) -> str:
+    """A time as the API writes it.
+
+    Example:
+        >>> time_text(datetime(2026, 11, 15, 12, tzinfo=UTC))
+        '2026-11-15T12:00:00.000000Z'
+    """
+    text = moment.astimezone(UTC).isoformat(timespec="microseconds")
+    return text.removesuffix("+00:00") + "Z"

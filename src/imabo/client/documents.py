@@ -1,0 +1,212 @@
+"""From the JSON of the API to what a study shows, and to the errors it raises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from imabo import errors
+from imabo.arms import Arm, Pull
+from imabo.checks import stored_oracle, stored_policy
+from imabo.client.calls import Answer, Call
+from imabo.errors import ImaboError, MissingExtra, Refused, Unavailable
+from imabo.oracles.base import Oracle
+from imabo.policies.base import Policy
+from imabo.recommend import Best
+from imabo.space import Space
+from imabo.space.scalars import show
+
+T = TypeVar("T")
+
+ERRORS: Final[Mapping[str, type[ImaboError]]] = {
+    thing.code: thing
+    for thing in vars(errors).values()
+    if isinstance(thing, type) and issubclass(thing, ImaboError)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFacts:
+    """What a study was and how far it had come when the service answered: one consistent picture.
+
+    ``policy`` and ``oracle`` are rebuilt from their settings.
+    """
+
+    name: str
+    space: Space
+    space_version: int
+    policy_settings: Mapping[str, Any]
+    oracle_settings: Mapping[str, Any]
+    seed: int
+    reward_range: tuple[float, float] | None
+    window_s: float | None
+    created_at: datetime
+    n_arms: int
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    n_expired: int
+
+    @property
+    def policy(self) -> Policy:
+        """The policy; a class that imabo does not have is ``InvalidSetting``."""
+        return stored_policy(None, self.policy_settings)
+
+    @property
+    def oracle(self) -> Oracle:
+        """The oracle; a class that imabo does not have is ``InvalidSetting``."""
+        return stored_oracle(None, self.oracle_settings)
+
+
+def facts_of(document: Any) -> RemoteFacts:
+    """A study."""
+    ends = document["reward_range"]
+    return RemoteFacts(
+        name=document["name"],
+        space=Space.from_dict(document["space"]),
+        space_version=document["space_version"],
+        policy_settings=document["policy"],
+        oracle_settings=document["oracle"],
+        seed=int(document["seed"]),
+        reward_range=None if ends is None else (float(ends[0]), float(ends[1])),
+        window_s=document["window_s"],
+        created_at=datetime.fromisoformat(document["created_at"]),
+        n_arms=document["n_arms"],
+        n_pulls=document["n_pulls"],
+        n_rewards=document["n_rewards"],
+        n_pending=document["n_pending"],
+        n_expired=document["n_expired"],
+    )
+
+
+def pull_of(document: Any) -> Pull:
+    """A pull."""
+    rewarded_at = document["rewarded_at"]
+    return Pull(
+        id=document["id"],
+        arm=document["arm"],
+        config=dict(document["config"]),
+        reason=document["reason"],
+        served_at=datetime.fromisoformat(document["served_at"]),
+        state=document["state"],
+        reward=document["reward"],
+        rewarded_at=None if rewarded_at is None else datetime.fromisoformat(rewarded_at),
+        context=document["context"],
+    )
+
+
+def pulls_of(count: int) -> Callable[[Any], list[Pull]]:
+    """The pulls that an ask for so many got."""
+
+    def decode(document: Any) -> list[Pull]:
+        pulls = [pull_of(pull) for pull in document["pulls"]]
+        if len(pulls) != count:
+            raise ValueError(f"{count} pulls were expected")
+        return pulls
+
+    return decode
+
+
+def page_of(document: Any) -> tuple[list[Pull], int | None]:
+    """A page of history and where the next one starts."""
+    return [pull_of(pull) for pull in document["pulls"]], document["next"]
+
+
+def arm_of(document: Any) -> Arm:
+    """An arm."""
+    return Arm(
+        id=document["id"],
+        config=dict(document["config"]),
+        origin=document["origin"],
+        state=document["state"],
+        n_pulls=document["n_pulls"],
+        n_rewards=document["n_rewards"],
+        n_pending=document["n_pending"],
+        mean=document["mean"],
+        parent=document["parent"],
+        admitted_at=datetime.fromisoformat(document["admitted_at"]),
+    )
+
+
+def arms_of(document: Any) -> list[Arm]:
+    """All arms."""
+    return [arm_of(arm) for arm in document["arms"]]
+
+
+def best_of(document: Any) -> Best:
+    """The recommendation."""
+    low, high = document["interval"]
+    return Best(
+        arm=document["arm"],
+        config=dict(document["config"]),
+        mean=document["mean"],
+        interval=(low, high),
+        level=document["level"],
+        n_rewards=document["n_rewards"],
+    )
+
+
+def results_of(pull_ids: Sequence[str]) -> Callable[[Any], list[ImaboError | None]]:
+    """What became of each reward of a batch, for the pulls of that batch."""
+
+    def decode(document: Any) -> list[ImaboError | None]:
+        results = document["results"]
+        if [result["pull"] for result in results] != list(pull_ids):
+            raise ValueError("the results are not those of the rewards that were sent")
+        return [
+            None if result["status"] == "recorded" else problem_of(result["problem"])
+            for result in results
+        ]
+
+    return decode
+
+
+def problem_of(problem: Any) -> ImaboError:
+    """The error that a problem document stands for, by its code.
+
+    Example:
+        >>> problem_of({"code": "unknown_pull", "what": "no pull has the id 'x-1'",
+        ...             "why": "it was never handed out", "fix": "check the id"})
+        UnknownPull("no pull has the id 'x-1'", 'it was never handed out', 'check the id')
+    """
+    return ERRORS.get(str(problem["code"]), Refused)(
+        str(problem["what"]), str(problem["why"]), str(problem["fix"])
+    )
+
+
+def read(call: Call, answer: Answer, decode: Callable[[Any], T]) -> T:
+    """What an answer says: the value, or the error that the service answered with.
+
+    An answer that does not come from imabo (a proxy's page, say) is ``Unavailable``, and so is a
+    fault of the service.
+    """
+    try:
+        is_empty = answer.status == 204 or (call.sink is not None and _is_file(answer))
+        document = None if is_empty else json.loads(answer.content)
+        if 200 <= answer.status < 300:
+            return decode(document)
+        error = problem_of(document)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as cause:
+        raise Unavailable(
+            f"{call} was answered with {answer.status} and {show(answer.content)}",
+            "this is not an answer of imabo's API",
+            "check that the address is that of imabo's service",
+        ) from cause
+    if answer.status >= 500 and not isinstance(error, MissingExtra):
+        what = f"{call} was answered with {answer.status}: {error.what}"
+        raise Unavailable(what, error.why, error.fix)
+    raise error
+
+
+def _is_file(answer: Answer) -> bool:
+    media_type = answer.headers.get("content-type", "").partition(";")[0]
+    return answer.status == 200 and media_type in ("application/x-ndjson", "text/csv")
+
+
+def nothing_of(document: Any) -> None:
+    """The answer to a call that has nothing to say but that it was done."""
+    if document is not None:
+        raise ValueError("an answer without a body was expected")
