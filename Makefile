@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(VENV)/.core
 
-.PHONY: demo test browser lint types bench-engine bench-toy clean
+.PHONY: demo test browser load-tool lint types bench-engine bench-toy bench-service chaos clean
 
 demo: $(CORE)
 	$(BIN)/imabo demo
@@ -30,6 +30,21 @@ types: $(STAMP)
 
 bench-engine: $(STAMP)
 	$(BIN)/python -m imabo.bench.engine
+
+# Ratios to an empty route, on SQLite and PostgreSQL; wrk makes the load where it can be installed.
+bench-service: $(STAMP) load-tool
+	$(BIN)/python -m imabo.bench.service
+
+load-tool:
+	@command -v wrk >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+			&& apt-get update -qq && apt-get install -y -qq wrk >/dev/null; } \
+		|| echo "WARNING: no wrk and no way to install it: a slower load loop of our own is used"
+
+# Exactly once, the long version: servers are killed and the database restarted under load.
+chaos: $(STAMP)
+	$(BIN)/python -m tests.chaos --store postgres --servers 3 --rewards 50000 --kills 20
+	$(BIN)/python -m tests.chaos --store sqlite --servers 1 --rewards 10000 --kills 10
 
 bench-toy: $(STAMP)
 	$(BIN)/imabo bench run --problem toy/sin1 toy/garland toy/rastrigin toy/gaussian \
