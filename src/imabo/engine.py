@@ -52,6 +52,14 @@ class Proposer(Protocol):
         """A proposal that is not an arm of the view yet, or None when none is ready."""
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The pulls of a request; they are not new when its key was known already."""
+
+    pulls: list[PullRecord]
+    is_new: bool = True
+
+
 @dataclass(slots=True)
 class _Draft:
     """What a round of decisions will write, and the counters of the view before it."""
@@ -106,7 +114,7 @@ class Engine:
 
     # --- asking ---------------------------------------------------------------------------------
 
-    def serve(self, requests: Sequence[Request]) -> list[list[PullRecord] | KeyConflict]:
+    def serve(self, requests: Sequence[Request]) -> list[Served | KeyConflict]:
         """Decide the pulls of all requests one after the other and commit them together.
 
         A request whose key is known gets the pulls that it got the first time.
@@ -115,20 +123,20 @@ class Engine:
 
     def _serve(
         self, requests: Sequence[Request], now: float
-    ) -> list[list[PullRecord] | KeyConflict]:
+    ) -> list[Served | KeyConflict]:
         keys = [request.key for request in requests if request.key is not None]
         known = self.store.keyed(self.record.name, keys) if keys else {}
         draft = _Draft()
-        served: list[list[PullRecord] | KeyConflict] = []
+        served: list[Served | KeyConflict] = []
         for request in requests:
             before = None if request.key is None else known.get(request.key)
             if before is None:
                 made = self._decide(request, draft, now)
                 if request.key is not None:
                     known[request.key] = made
-                served.append(made)
+                served.append(Served(made))
             elif len(before) == request.count:
-                served.append(before)
+                served.append(Served(before, is_new=False))
             else:
                 served.append(_key_conflict(request, len(before)))
         if draft.pulls:
@@ -417,7 +425,11 @@ class Engine:
             self._crowded -= 1
             with self.store.turn(self.record.name):
                 self.refresh()
-                return action(self.now())
+                done = action(self.now())
+                # The store has it when the turn ends well; until then the view is ahead of it.
+                is_torn, self._is_torn = self._is_torn, True
+            self._is_torn = is_torn
+            return done
         except BaseException:
             self._recover()
             raise

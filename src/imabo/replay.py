@@ -15,7 +15,7 @@ from imabo.checks import (
     stored_policy,
 )
 from imabo.engine import Engine, Request
-from imabo.errors import ImaboError, InvalidSetting, ReplayMismatch, StoreError
+from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
 from imabo.oracles.base import Oracle, Proposal
 from imabo.policies.base import Policy
@@ -125,7 +125,7 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
         (served,) = engine.serve([Request(context=entry.get("context"))])
-        (pull,) = served if isinstance(served, list) else []
+        (pull,) = [] if isinstance(served, KeyConflict) else served.pulls
         config = engine.view.config_of(pull.arm)
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
         return (pull.number, pull.arm, pull.reason, config), logged

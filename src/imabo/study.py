@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
 from typing import Final, Self, TextIO, TypeVar, overload
@@ -24,7 +25,7 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
-from imabo.engine import Engine, Proposer, Request
+from imabo.engine import Engine, Proposer, Request, Served
 from imabo.errors import (
     ImaboError,
     InvalidSetting,
@@ -49,6 +50,14 @@ from imabo.stores import Store, open_store
 T = TypeVar("T")
 
 _PAGE: Final = 1000  # pulls read from the store at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The pulls of a request; they are not new when its key was known already."""
+
+    pulls: list[Pull]
+    is_new: bool = True
 
 
 class Study(Facts):
@@ -200,12 +209,12 @@ class Study(Facts):
                 ``KeyConflict``.
             context: JSON-safe values to store with the pull, at most 16 KiB as JSON.
         """
-        (pulls,) = self.ask_many([Request(1 if count is None else count, key, context)])
-        if isinstance(pulls, ImaboError):
-            raise pulls
-        return pulls if count is not None else pulls[0]
+        (asked,) = self.ask_many([Request(1 if count is None else count, key, context)])
+        if isinstance(asked, ImaboError):
+            raise asked
+        return asked.pulls if count is not None else asked.pulls[0]
 
-    def ask_many(self, requests: Sequence[Request]) -> list[list[Pull] | KeyConflict]:
+    def ask_many(self, requests: Sequence[Request]) -> list[Asked | KeyConflict]:
         """Serve several requests, decided one after the other and committed together.
 
         For services: one flush to the disk for all. Each request gets its pulls, or the error that
@@ -215,7 +224,7 @@ class Study(Facts):
             >>> from imabo import Float, Space
             >>> from imabo.engine import Request
             >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
-            >>> [len(pulls) for pulls in study.ask_many([Request(), Request(count=3)])]
+            >>> [len(asked.pulls) for asked in study.ask_many([Request(), Request(count=3)])]
             [1, 3]
         """
         checked = [checked_request(request) for request in requests]
@@ -225,10 +234,14 @@ class Study(Facts):
             self._check_open()
             self._engine.expire_due()
             served = self._engine.serve(checked)
-            known = self._configs_of(r.arm for one in served if isinstance(one, list) for r in one)
+            known = self._configs_of(
+                record.arm for one in served if isinstance(one, Served) for record in one.pulls
+            )
         token = self._engine.record.token
         return [
-            [to_pull(record, token, known) for record in one] if isinstance(one, list) else one
+            one
+            if isinstance(one, KeyConflict)
+            else Asked([to_pull(record, token, known) for record in one.pulls], one.is_new)
             for one in served
         ]
 

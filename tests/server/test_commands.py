@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 
 import httpx
@@ -114,7 +115,9 @@ def test_a_wrong_setting_is_explained(url: str) -> None:
 
 
 def test_without_the_extra_the_command_names_it(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "imabo.server.serving", None)
+    # Not only forgotten but gone: another test may have imported it.
+    monkeypatch.delattr("imabo.server.serving", raising=False)
+    monkeypatch.setitem(sys.modules, "imabo.server.serving", None)
     with pytest.raises(MissingExtra, match=r"imabo\[server\]"):
         call("serve", "--store", url)
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import pytest
 
 from imabo import Choice, Float, Space, Study
-from imabo.engine import Engine, Request
+from imabo.engine import Engine, Request, Served
 from imabo.errors import InvalidSetting, StoreError
 from imabo.stores import MemoryStore, SQLiteStore, Store
 from imabo.stores.base import PullRecord
@@ -54,8 +54,8 @@ def play(engine: Engine, rounds: int) -> list[PullRecord]:
     pulls = []
     for _ in range(rounds):
         (served,) = engine.serve([Request()])
-        assert isinstance(served, list)
-        (pull,) = served
+        assert isinstance(served, Served)
+        (pull,) = served.pulls
         engine.reward_many([(pull.number, reward_of(engine.view.config_of(pull.arm)))])
         pulls.append(pull)
     return pulls

@@ -12,6 +12,7 @@ from imabo.arms import Pull
 from imabo.engine import Request
 from imabo.errors import InvalidReward, InvalidSetting, KeyConflict, UnknownPull
 from imabo.stores import MemoryStore, SQLiteStore, Store
+from imabo.study import Asked
 from imabo.testing.study.base import ManualClock, facts_of, play, refused
 
 SPACE = Space(x=Float(0, 1))
@@ -44,6 +45,16 @@ def test_a_key_works_in_another_process_and_after_a_reward(study: Study, store: 
     assert [pull.state for pull in again] == ["rewarded", "pending"]
 
 
+def test_a_repetition_is_known_as_one_whatever_the_view_has_seen(
+    study: Study, store: Store
+) -> None:
+    other = Study.open("s", store=store)
+    study.ask(key="a")
+    (again,) = other.ask_many([Request(key="a")])
+    assert isinstance(again, Asked)
+    assert not again.is_new
+
+
 def test_a_key_with_another_count_is_a_conflict(study: Study) -> None:
     study.ask(2, key="a")
     with refused(study, KeyConflict, "a"):
@@ -58,24 +69,25 @@ def test_a_key_of_an_arm_that_the_space_no_longer_allows_still_has_its_pull(stud
 
 def test_requests_in_one_call_are_one_transaction(study: Study) -> None:
     served = study.ask_many([Request(), Request(3, "a"), Request(1, "b", "why"), Request(3, "a")])
-    pulls = [one for one in served if isinstance(one, list)]
-    assert [len(one) for one in pulls] == [1, 3, 1, 3]
-    assert pulls[1] == pulls[3]
-    assert pulls[2][0].context == "why"
+    asked = [one for one in served if isinstance(one, Asked)]
+    assert [len(one.pulls) for one in asked] == [1, 3, 1, 3]
+    assert [one.is_new for one in asked] == [True, True, True, False]
+    assert asked[1].pulls == asked[3].pulls
+    assert asked[2].pulls[0].context == "why"
     assert (study.seq, study.n_pulls) == (1, 5)
 
 
 def test_they_decide_as_single_ones_do(study: Study) -> None:
     twin = Study.create("twin", SPACE, seed=0)
-    together = [one for one in study.ask_many([Request()] * 30) if isinstance(one, list)]
-    assert [pulls[0].config for pulls in together] == [twin.ask().config for _ in range(30)]
+    together = [one for one in study.ask_many([Request()] * 30) if isinstance(one, Asked)]
+    assert [one.pulls[0].config for one in together] == [twin.ask().config for _ in range(30)]
 
 
 def test_one_conflict_does_not_hold_up_the_others(study: Study) -> None:
     study.ask(key="a")
     conflict, fine = study.ask_many([Request(2, "a"), Request(1, "b")])
     assert isinstance(conflict, KeyConflict)
-    assert isinstance(fine, list)
+    assert isinstance(fine, Asked)
     assert study.n_pulls == 2
     assert study.ask_many([]) == []
 
@@ -91,7 +103,7 @@ def test_one_conflict_does_not_hold_up_the_others(study: Study) -> None:
         {"key": 7},
         {"key": "nul\0"},
         {"context": float("nan")},
-        {"context": object()},
+        {"context": {1}},
         {"context": "x" * 20_000},
     ],
     ids=str,

@@ -11,25 +11,17 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from imabo.arms import Pull
 from imabo.engine import Request
 from imabo.errors import ImaboError, StoreError, UnknownStudy
 from imabo.server.histogram import Histogram
 from imabo.server.office import Office
 from imabo.server.problems import internal, unavailable, unknown_study
+from imabo.study import Asked
 
 _log: Final = logging.getLogger("imabo.server")
 
 _MAX_ROUND: Final = 1000  # pulls and rewards that one round takes on, so that none waits for long
 _SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The pulls of a request; ``is_new`` is false when its key was known already."""
-
-    pulls: list[Pull]
-    is_new: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +140,6 @@ class Commits:
     def _ask_all(self, name: str, items: list[_Ask]) -> _Done:
         try:
             study = self._office.study(name)
-            n_before = study.n_pulls
             results = study.ask_many([item.request for item in items])
         except Exception as error:
             is_ours = isinstance(error, ImaboError) and not isinstance(error, StoreError)
@@ -157,18 +148,7 @@ class Commits:
                 return [done for item in items for done in self._ask_all(name, [item])]
             return self._failed(name, items, error)
         self._office.moved(study)
-        done: _Done = []
-        keys: set[str] = set()
-        for item, result in zip(items, results, strict=True):
-            key = item.request.key
-            if isinstance(result, ImaboError):
-                done.append((item.answer, result))
-            else:
-                is_new = key is None or (key not in keys and _number(result[0]) > n_before)
-                done.append((item.answer, Asked(result, is_new)))
-            if key is not None:
-                keys.add(key)
-        return done
+        return [(item.answer, result) for item, result in zip(items, results, strict=True)]
 
     def _tell_all(self, name: str, items: list[_Tell]) -> _Done:
         try:
@@ -207,7 +187,3 @@ class Commits:
                 future.set_exception(result)
             else:
                 future.set_result(result)
-
-
-def _number(pull: Pull) -> int:
-    return int(pull.id.rpartition("-")[2])

@@ -131,7 +131,10 @@ class Office:
         """Note that a study was just written to by this process."""
         self._seen[study.name] = time.monotonic()
         if self.proposals is not None:
-            self.proposals.look(study)
+            try:
+                self.proposals.look(study)
+            except Exception as error:  # what was committed must be answered all the same
+                _log.error("preparing a proposal failed", exc_info=error)
 
     def open_studies(self) -> list[Study]:
         """The studies that are open, by name."""

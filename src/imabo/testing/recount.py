@@ -1,0 +1,272 @@
+"""Counting a study again from its log, and making its decisions again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
+from imabo.policies.base import Decision, Expand, Policy
+from imabo.randomness import Draws
+from imabo.space import Space
+from imabo.stores.base import ArmRecord, LogEntry, StudyRecord
+
+_ADMITTING: Final = ("warmup", "expand", "prepared")
+
+Report = Callable[[str, str], None]
+
+
+@dataclass(slots=True)
+class _Book:
+    """What is known of one arm."""
+
+    state: ArmState = "active"
+    retired_from: ArmState | None = None
+    n_pulls: int = 0
+    n_rewards: int = 0
+    n_pending: int = 0
+    reward_sum: float = 0.0
+    reward_squares: float = 0.0
+    marked_rewards: int = 0
+    marked_sum: float = 0.0
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(
+            self.n_pulls,
+            self.n_rewards,
+            self.n_pending,
+            self.reward_sum,
+            self.reward_squares,
+            self.marked_rewards,
+            self.marked_sum,
+        )
+
+
+class Recount:
+    """A study as its log says it is, entry after entry.
+
+    Args:
+        study: What it was created with.
+        arms: Its arms by their ids, for their configurations.
+        policy: Its policy.
+        report: Called with the kind and the words of each violation.
+        is_exact: Whether the log has all that decisions rest on; else only the growth is checked.
+    """
+
+    def __init__(
+        self,
+        study: StudyRecord,
+        arms: Mapping[int, ArmRecord],
+        policy: Policy,
+        report: Report,
+        *,
+        is_exact: bool,
+    ) -> None:
+        self._study = study
+        self._records = arms
+        self._policy = policy
+        self._report = report
+        self._is_exact = is_exact
+        self._space = Space.from_dict(study.space)
+        self._books: dict[int, _Book] = {}
+        self._arm_of: dict[int, int] = {}
+        self._pending: dict[int, float] = {}  # number -> when it was served, in order
+        self._expired: set[int] = set()
+        self.rewards: dict[int, float] = {}
+        self.seqs: set[int] = set()
+        self.view = self._new_view()
+
+    @property
+    def totals(self) -> Totals:
+        """The study's counts."""
+        return self.view.totals
+
+    @property
+    def restart(self) -> Restart:
+        """Where the growth schedule starts."""
+        return self.view.restart
+
+    @property
+    def marked_at(self) -> int:
+        """When the policy last asked to remember the counters."""
+        return self.view.marked_at
+
+    def arm(self, arm: int) -> tuple[Tally, ArmState, ArmState | None]:
+        """An arm's counters and state; an arm that the log does not have has none."""
+        book = self._books.get(arm, _Book())
+        return book.tally, book.state, book.retired_from
+
+    def state_of(self, number: int) -> PullState:
+        """The state of a pull."""
+        if number in self.rewards:
+            return "rewarded"
+        return "expired" if number in self._expired else "pending"
+
+    def apply(self, entry: LogEntry) -> None:
+        """What happened next."""
+        self.seqs.add(entry.seq)
+        data = entry.data or {}
+        if entry.kind == "ask" and entry.pull is not None and entry.arm is not None:
+            self._ask(entry.pull, entry.arm, entry.reason or "", entry.at)
+        elif entry.kind == "tell" and entry.pull is not None and entry.reward is not None:
+            self._tell(entry.pull, entry.reward)
+        elif entry.kind == "expire":
+            self._expire(data["before"])
+        elif entry.kind == "arm":
+            self._admit(data["arm"])
+        elif entry.kind == "state":
+            self._put_state(data["arm"], data["state"])
+        elif entry.kind == "space":
+            self._update_space(Space.from_dict(data["space"]))
+        else:
+            self._report("pulls", f"the log has an entry without its facts: {entry!r}")
+
+    # --- asks -----------------------------------------------------------------------------------
+
+    def _ask(self, number: int, arm: int, reason: str, at: float) -> None:
+        if number != self.totals.n_pulls + 1:
+            n = self.totals.n_pulls
+            self._report("numbers", f"pull {number} came when there were {n} pulls")
+        view, draws = self.view, Draws(self._study.seed, number)
+        decision = self._policy.decide(view, draws)
+        self._check_growth(number, arm, reason, decision)
+        if decision.mark:
+            view.mark()
+            for known in self._books.values():
+                known.marked_rewards, known.marked_sum = known.n_rewards, known.reward_sum
+        if self._is_exact:
+            self._check_choice(number, arm, reason, decision, draws)
+        if reason in _ADMITTING:
+            self._admit(arm)
+        book = self._books.get(arm)
+        row = view.row_of(arm)
+        if book is None or row is None:
+            self._report("arms", f"pull {number} served arm {arm}, which was not there then")
+            return
+        book.n_pulls += 1
+        book.n_pending += 1
+        view.count_pull(row)
+        self._arm_of[number] = arm
+        self._pending[number] = at
+
+    def _check_growth(self, number: int, arm: int, reason: str, decision: Decision) -> None:
+        """An arm was admitted exactly when the schedule had one due (or was waited for)."""
+        what = f"pull {number} (arm {arm}, {reason}) came with {self.view.n_growing} growing arms"
+        if not isinstance(decision, Expand):
+            if reason != "index":
+                self._report("schedule", f"{what}, when no arm was due")
+        elif reason == "index":
+            if not self._may_be_exhausted():
+                self._report("schedule", f"{what}, when an arm was due from {decision.source}")
+        elif (reason == "warmup") != (decision.source == "warmup"):
+            self._report("schedule", f"{what}, when an arm was due from {decision.source}")
+        is_new = arm not in self._books
+        if is_new != (reason in _ADMITTING):
+            self._report("schedule", f"{what}; that arm was {'not ' * is_new}there before")
+
+    def _may_be_exhausted(self) -> bool:
+        n_configs = self._space.n_configs
+        if n_configs is None:  # without end, or too many to count
+            return all(p.n_values is not None for p in self._space.parameters.values())
+        return self.view.exhausted
+
+    def _check_choice(
+        self, number: int, arm: int, reason: str, decision: Decision, draws: Draws
+    ) -> None:
+        """A known arm is the one that the policy serves."""
+        if reason in _ADMITTING or not self.view.n_servable:
+            return
+        if isinstance(decision, Expand):
+            decision = self._policy.serve(self.view, draws)
+        due = int(self.view.ids[decision.row])
+        if arm != due:
+            self._report("decision", f"pull {number} ({reason}) served arm {arm} and not arm {due}")
+
+    def _admit(self, arm: int) -> None:
+        record = self._records.get(arm)
+        if record is None:
+            self._report("arms", f"arm {arm} was admitted and is not there")
+            return
+        if arm != len(self._books) + 1:
+            self._report("numbers", f"arm {arm} came when there were {len(self._books)} arms")
+        if record.config in self.view:
+            self._report("arms", f"arm {arm} was an arm already: {record.config!r}")
+        self._books[arm] = _Book()
+        self.view.admit(arm, record.config, mutated=record.mutated)
+
+    # --- feedback -------------------------------------------------------------------------------
+
+    def _tell(self, number: int, reward: float) -> None:
+        arm = self._arm_of.get(number)
+        if arm is None or number in self.rewards:
+            self._report("pulls", f"pull {number} got a reward, when it could not")
+            return
+        was_pending = self._pending.pop(number, None) is not None
+        self._expired.discard(number)
+        self.rewards[number] = reward
+        book = self._books[arm]
+        book.n_rewards += 1
+        book.n_pending -= was_pending
+        book.reward_sum += reward
+        book.reward_squares += reward * reward
+        self.view.count_reward(self.view.row_of(arm), reward, was_pending=was_pending)
+
+    def _expire(self, before: float) -> None:
+        # Pulls come in order of time, so those past their window are the first ones.
+        due = []
+        for number, served_at in self._pending.items():
+            if served_at >= before:
+                break
+            due.append(number)
+        if not due:
+            self._report("pulls", f"nothing was there to expire before {before!r}")
+        for number in due:
+            del self._pending[number]
+            self._expired.add(number)
+            arm = self._arm_of[number]
+            self._books[arm].n_pending -= 1
+            self.view.count_expired(self.view.row_of(arm), 1)
+
+    # --- changes by hand ------------------------------------------------------------------------
+
+    def _put_state(self, arm: int, state: ArmState) -> None:
+        book, row = self._books.get(arm), self.view.row_of(arm)
+        if book is None:
+            self._report("arms", f"arm {arm} became {state} and is not there")
+            return
+        book.state, book.retired_from = state, None
+        if row is not None:
+            self.view.put_state(row, state)
+
+    def _update_space(self, space: Space) -> None:
+        self._space = space
+        n_growing = 0
+        for arm, book in self._books.items():
+            allowed = space.allows(self._records[arm].config)
+            if book.state != "retired" and not allowed:
+                book.retired_from, book.state = book.state, "retired"
+            elif book.retired_from is not None and allowed:
+                book.state, book.retired_from = book.retired_from, None
+            n_growing += book.state != "retired"
+        totals, marked_at = self.view.totals, self.view.marked_at
+        self.view = self._new_view()
+        self.view.totals, self.view.marked_at = totals, marked_at
+        counts = totals.n_pulls, totals.n_rewards, totals.n_pending
+        self.view.restart = Restart(*counts, n_growing)
+
+    def _new_view(self) -> ActiveSet:
+        study = self._study
+        view = ActiveSet(
+            self._space, reward_range=study.reward_range, has_window=study.window_s is not None
+        )
+        for arm, book in self._books.items():
+            record = self._records[arm]
+            if book.retired_from is None and self._space.allows(record.config):
+                config = self._space.validate(record.config)
+                row = view.admit(
+                    arm, config, state=book.state, mutated=record.mutated, tally=book.tally
+                )
+                view.configs[row] = dict(record.config)
+        return view
