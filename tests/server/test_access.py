@@ -215,3 +215,38 @@ def test_a_key_is_kept_as_a_hash_only() -> None:
     assert record.secret_hash == hash_of(secret)
     assert len(secret) >= 43  # 256 bits
     assert make_key("someone", "writer", ("a",), at=7.0)[0] != text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "evil.example:8766"},
+        {"host": "10.0.0.7"},
+        {"host": "[broken"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+    ],
+    ids=str,
+)
+def test_an_open_server_refuses_what_a_page_elsewhere_makes_a_browser_send(
+    http: httpx.Client, headers: dict[str, str]
+) -> None:
+    for method, path in (("GET", "/v1/studies"), ("POST", "/v1/studies/s/pulls")):
+        refused = http.request(method, path, headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+
+
+def test_an_open_server_answers_under_every_name_of_this_machine(
+    server: RunningServer, http: httpx.Client
+) -> None:
+    for name in ("localhost", "127.0.0.1", "[::1]"):
+        host = f"{name}:{server.port}"
+        answer = http.get("/v1/studies", headers={"host": host, "origin": f"http://{host}"})
+        assert answer.status_code == 200
+
+
+def test_with_keys_the_name_of_the_machine_does_not_matter() -> None:
+    with RunningServer(keys={"app": ("reader", None)}) as server:
+        headers = {"host": "imabo.example", "authorization": f"Bearer {server.keys['app']}"}
+        assert httpx.get(f"{server.url}/v1/studies", headers=headers).status_code == 200

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
+from functools import lru_cache
 from time import perf_counter
 from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,12 +16,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from imabo.errors import ImaboError, StoreError
 from imabo.server.desk import Desk, encoded_path, require_role
 from imabo.server.logs import log, log_request, requests
-from imabo.server.problems import Refusal, answer, internal, outward
+from imabo.server.problems import Refusal, answer, forbidden, internal, outward
 from imabo.server.routes.table import METHODS, Switch
+from imabo.server.settings import is_loopback
 
 _NO_KEY: Final = frozenset({"/healthz", "/readyz"})
-_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}\Z")
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _CLIENT_LEFT: Final = 499
+_HEADERS: Final = frozenset({b"authorization", b"host", b"origin", b"x-request-id"})
 
 
 class Front:
@@ -43,6 +47,7 @@ class Front:
         self._desk = desk
         self._switch = switch
         self._elsewhere = elsewhere
+        self._is_local = is_loopback(desk.settings.host) and not desk.settings.allow_open
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -55,7 +60,8 @@ class Front:
         desk = self._desk
         status = 0
         method, route = scope["method"], "other"
-        authorization, request_id = self._headers(scope)
+        seen = _headers_of(scope)
+        request_id = self._request_id(seen.get(b"x-request-id"))
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -66,7 +72,11 @@ class Front:
 
         try:
             path = scope["path"]
-            caller = None if path in _NO_KEY else await desk.access.caller(authorization)
+            caller = None
+            if path not in _NO_KEY:
+                caller = await desk.access.caller(seen.get(b"authorization"))
+                if caller is None and self._is_local:
+                    require_local(seen.get(b"host"), seen.get(b"origin"))
             if b"%" in scope["raw_path"]:
                 path = encoded_path(scope["raw_path"])
             found = self._switch.find(method, path)
@@ -123,14 +133,39 @@ class Front:
             "check the path; a '/' within a name is written '%2F'",
         )
 
-    def _headers(self, scope: Scope) -> tuple[str | None, bytes]:
-        authorization: str | None = None
-        request_id: bytes | None = None
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                authorization = value.decode("latin-1")
-            elif name == b"x-request-id" and _REQUEST_ID.match(value):
-                request_id = value
-        if request_id is None:
-            request_id = f"{self._prefix}-{next(self._numbers)}".encode()
-        return authorization, request_id
+    def _request_id(self, given: str | None) -> bytes:
+        if given is not None and _REQUEST_ID.match(given):
+            return given.encode()
+        return f"{self._prefix}-{next(self._numbers)}".encode()
+
+
+def _headers_of(scope: Scope) -> dict[bytes, str]:
+    headers = scope["headers"]
+    return {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
+
+
+def require_local(host: str | None, origin: str | None) -> None:
+    """Refuse what a web page elsewhere made a browser on this machine send.
+
+    A service without keys trusts whoever is on its machine. A page can make a browser there send
+    requests, under another name for the machine or from another origin; a program sends neither.
+    """
+    if host is not None and not _is_loopback_name(host):
+        raise forbidden(
+            f"the request is for the host {host[:100]!r}",
+            "without keys the service answers under this machine's own address alone",
+        )
+    if origin is not None and origin.partition("://")[2] != host:
+        raise forbidden(
+            f"the request comes from a page of {origin[:100]!r}",
+            "without keys the service answers its own pages and programs alone",
+        )
+
+
+@lru_cache(64)
+def _is_loopback_name(host: str) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return False
+    return name is not None and is_loopback(name)
