@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from imabo.arms import Restart, Totals
+from imabo.arms import Restart
 from imabo.errors import RewardConflict
 from imabo.stores.base import (
     Change,
@@ -27,17 +27,15 @@ from imabo.stores.base import (
 )
 from imabo.stores.connections import Connections, Row
 from imabo.stores.refusals import reward_conflict, study_exists, unknown_study
+from imabo.stores.rows import dump, to_arm, to_pull, to_snapshot
 from imabo.stores.sqlite_rows import (
     advance,
-    arm_of,
     check_arms,
-    dump,
     insert_arms,
     insert_event,
     insert_space,
     names_in,
     oldest_pending_at,
-    pull_of,
     record,
     spaces_of,
 )
@@ -146,13 +144,12 @@ class SQLiteStore(Store):
         """See ``Store.load``."""
         with self._connections.reading() as db:
             study = self._id(db, name)
-            token, seed, policy, oracle, low, high, window_s, created_at, seq, *counts = db.execute(
+            facts = db.execute(
                 "SELECT token, seed, policy, oracle, reward_low, reward_high, window_s, "
                 "created_at, seq, n_pulls, n_rewards, n_pending, reward_sum, marked_at, last_at "
                 "FROM studies WHERE id = ?",
                 (study,),
             ).fetchone()
-            *totals, marked_at, last_at = counts
             version, space, *restart = db.execute(
                 "SELECT version, space, n_pulls, n_rewards, n_pending, n_arms FROM spaces "
                 "WHERE study = ? ORDER BY version DESC LIMIT 1",
@@ -164,32 +161,11 @@ class SQLiteStore(Store):
                 (study, since),
             ).fetchall()
             oldest = oldest_pending_at(db, study)
-            beliefs = db.execute(
-                "SELECT document FROM beliefs WHERE study = ? AND seq > ?", (study, since)
+            (beliefs,) = db.execute(
+                "SELECT max(document) FROM beliefs WHERE study = ? AND seq > ?", (study, since)
             ).fetchone()
-        return Snapshot(
-            study=StudyRecord(
-                name=name,
-                token=token,
-                seed=int(seed),
-                space=json.loads(first),
-                policy=json.loads(policy),
-                oracle=json.loads(oracle),
-                reward_range=None if low is None else (low, high),
-                window_s=window_s,
-                created_at=created_at,
-            ),
-            seq=seq,
-            space_version=version,
-            space=json.loads(space),
-            restart=Restart(*restart),
-            totals=Totals(*totals),
-            marked_at=marked_at,
-            arms=[arm_of(row) for row in arms],
-            last_at=last_at,
-            oldest_pending_at=oldest,
-            beliefs=None if beliefs is None else json.loads(beliefs[0]),
-        )
+        columns = (*facts, first, version, space, *restart, beliefs, oldest)
+        return to_snapshot(name, columns, [to_arm(row) for row in arms])
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""
@@ -348,7 +324,7 @@ class SQLiteStore(Store):
                 "ORDER BY number LIMIT ?",
                 (self._id(db, name), after, limit),
             )
-            return [pull_of(row) for row in rows]
+            return [to_pull(row) for row in rows]
 
     def pull(self, name: str, number: int) -> PullRecord | None:
         """See ``Store.pull``."""
@@ -357,7 +333,7 @@ class SQLiteStore(Store):
                 f"SELECT {_PULL_COLUMNS} FROM pulls WHERE study = ? AND number = ?",
                 (self._id(db, name), number),
             ).fetchone()
-            return pull_of(row) if row else None
+            return to_pull(row) if row else None
 
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
         """See ``Store.keyed``."""
@@ -369,7 +345,7 @@ class SQLiteStore(Store):
                 (self._id(db, name), dump(list(keys))),
             )
             for key, *pull in rows:
-                found.setdefault(key, []).append(pull_of(pull))
+                found.setdefault(key, []).append(to_pull(pull))
         return found
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:

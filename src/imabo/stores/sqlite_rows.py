@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from imabo.arms import Restart, Tally
-from imabo.stores.base import ArmRecord, NewArm, PullRecord, StaleView
+from imabo.arms import Restart
+from imabo.stores.base import NewArm, StaleView
 from imabo.stores.refusals import misfit
-
-
-def dump(value: object) -> str:
-    """JSON as the file has it."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+from imabo.stores.rows import dump
 
 
 def names_in(db: sqlite3.Connection) -> list[str]:
@@ -36,29 +31,6 @@ def oldest_pending_at(db: sqlite3.Connection, study: int) -> float | None:
         (study,),
     ).fetchone()
     return None if row is None else float(row[0])
-
-
-def arm_of(row: Sequence[Any]) -> ArmRecord:
-    """An arm of a row."""
-    arm, config, origin, state, retired_from, parent, mutated, admitted_at, *tally = row
-    return ArmRecord(
-        id=arm,
-        config=json.loads(config),
-        origin=origin,
-        state=state,
-        retired_from=retired_from,
-        parent=parent,
-        mutated=mutated,
-        admitted_at=admitted_at,
-        tally=Tally(*tally),
-    )
-
-
-def pull_of(row: Sequence[Any]) -> PullRecord:
-    """A pull of a row."""
-    number, arm, reason, state, served_at, reward, rewarded_at, text = row
-    context = None if text is None else json.loads(text)
-    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context)
 
 
 def record(

@@ -154,6 +154,14 @@ class Connections:
                 yield db, rows
                 self._commit(db)
 
+    def write_at_once(self, statement: Executable, parameters: Parameters) -> Found:
+        """The rows of a statement that is a transaction of its own.
+
+        It is sent again when the connection turns out to be dead, so it must do nothing when it
+        was done already. Not for a study that this thread ``holds``: it would wait for itself.
+        """
+        return self.read(statement, parameters)
+
     @contextmanager
     def locking(self, name: str) -> Iterator[tuple[Connection, Any]]:
         """A transaction that has locked a study's row, with the row; in a turn, a part of it."""
@@ -195,6 +203,10 @@ class Connections:
                     )
                 if not turn.is_over:
                     self._commit(db)
+
+    def holds(self, name: str) -> bool:
+        """Whether this thread is in a turn of a study."""
+        return self._turn(name) is not None
 
     def _turn(self, name: str | None) -> Turn | None:
         turn: Turn | None = getattr(self._local, "turn", None)

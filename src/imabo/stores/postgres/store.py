@@ -32,10 +32,10 @@ from imabo.stores.postgres import statements as sql
 from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections, Found, Parameters
 from imabo.stores.postgres.feedback import Batch
-from imabo.stores.postgres.rows import dump, dump_or_none, to_arm, to_pull, to_snapshot
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.streaming import stream
 from imabo.stores.refusals import misfit, study_exists, unknown_study
+from imabo.stores.rows import dump, dump_or_none, to_arm, to_pull, to_snapshot
 
 _LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 
@@ -149,6 +149,19 @@ class PostgresStore(Store):
         ]
         counts = Counter(new.arm for new in pulls)
         document = dump_or_none(beliefs)
+        columns = ("number", "arm", "reason", "key", "part", "context")
+        served = (
+            {"now": at, "n_pulls_new": len(rows), "mark_at": mark_at, "new_seq": seq + 1}
+            | sql.columns_of("pull", rows, *columns)
+            | sql.columns_of("served", list(counts.items()), "arm", "n")
+        )
+        is_plain = not arms and mark_at is None and document is None
+        if is_plain and not self._connections.holds(name):
+            # The study's id is not known yet; nobody who hears of the change needs it.
+            at_once = served | {"study_name": name} | self._payload(0)
+            if self._connections.write_at_once(sql.SERVE_AT_ONCE, at_once):
+                return seq + 1
+            # Not done, because something is to be refused: what it is comes out below.
         with self._connections.locking(name) as (db, study):
             here = _advanced(study, seq)
             if mark_at is not None:
@@ -157,15 +170,7 @@ class PostgresStore(Store):
             if document is not None:
                 row = {"study": study.id, "seq": seq + 1, "document": document}
                 db.execute(sql.PUT_BELIEFS, row)
-            columns = ("number", "arm", "reason", "key", "part", "context")
-            n_found, _ = db.execute(
-                sql.SERVE,
-                here
-                | sql.columns_of("pull", rows, *columns)
-                | sql.columns_of("served", list(counts.items()), "arm", "n")
-                | self._payload(study.id)
-                | {"now": at, "n_pulls_new": len(rows), "mark_at": mark_at},
-            ).one()
+            n_found, _ = db.execute(sql.SERVE, served | here | self._payload(study.id)).one()
             _check_arms(n_found, counts)
         return seq + 1
 

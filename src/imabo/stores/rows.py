@@ -1,4 +1,4 @@
-"""Rows of the database as the records of the contract, and values as the JSON that rows hold."""
+"""Rows of a database as the records of the contract, and values as the JSON that rows hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ def dump_or_none(value: object) -> str | None:
 
 
 def to_snapshot(name: str, facts: Sequence[Any], arms: Sequence[ArmRecord]) -> Snapshot:
-    """A study, from the columns of the statement LOAD after its id."""
+    """A study, from its columns.
+
+    Args:
+        name: Its name.
+        facts: Token, seed, policy, oracle, ends of the rewards, window, time of creation, seq; four
+            totals, marked_at, last_at; the first space; version, space and the four counts of its
+            restart; the beliefs and the time of the oldest pending pull.
+        arms: Its arms.
+    """
     token, seed, policy, oracle, low, high, window_s, created_at, seq, *rest = facts
     *totals, marked_at, last_at, first, version, space = rest[:9]
     *restart, beliefs, oldest = rest[9:]
@@ -51,7 +59,7 @@ def to_snapshot(name: str, facts: Sequence[Any], arms: Sequence[ArmRecord]) -> S
 
 
 def to_arm(row: Sequence[Any]) -> ArmRecord:
-    """An arm, from a row of the statement ARMS."""
+    """An arm, from its columns and then those of its tally."""
     arm, config, origin, state, retired_from, parent, mutated, admitted_at, *tally = row
     return ArmRecord(
         id=arm,
