@@ -134,3 +134,12 @@ def test_a_child_process_leaves_to_its_parent_what_waits() -> None:
     outbox = filled(3)
     outbox.after_fork()
     assert (outbox.n_waiting, outbox.n_dropped) == (0, 0)
+
+
+def test_what_was_given_up_while_it_was_under_way_does_not_come_back() -> None:
+    outbox = Outbox(size=5)
+    outbox.put("k3f9x2-1", 0.5)
+    batch = outbox.take()
+    assert outbox.abandon() == 1
+    outbox.settle(again=batch)
+    assert (outbox.n_waiting, outbox.n_dropped) == (0, 1)

@@ -80,8 +80,10 @@ class Outbox:
     def settle(self, *, again: Mapping[str, float]) -> None:
         """End what ``take`` began; the rewards in ``again`` wait for another attempt."""
         with self._lock:
+            # Not what was given up meanwhile.
+            kept = {pull_id: again[pull_id] for pull_id in self._under_way if pull_id in again}
             self._under_way = {}
-            self._put_first(again)
+            self._put_first(kept)
             self._drop_surplus()
 
     def refuse(self, refusals: Iterable[tuple[str, ImaboError]]) -> None:
