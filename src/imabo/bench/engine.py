@@ -85,7 +85,7 @@ def grown_study(n_arms: int, rounds: int, policy: policies.Policy) -> Study:
     store = MemoryStore()
     study = Study.create("bench", SPACE, policy=policy, store=store, seed=0)
     rng = np.random.default_rng(0)
-    arms = _arms(n_arms, rng)
+    arms = new_arms(n_arms, rng)
     seq = store.serve("bench", seq=0, at=1e9, pulls=[], arms=arms)
     means = rng.uniform(0.3, 0.8, n_arms)
     for start in range(0, rounds, 1000):
@@ -100,7 +100,8 @@ def grown_study(n_arms: int, rounds: int, policy: policies.Policy) -> Study:
     return Study.open("bench", store=store, policy=policy)
 
 
-def _arms(n: int, rng: np.random.Generator) -> list[NewArm]:
+def new_arms(n: int, rng: np.random.Generator) -> list[NewArm]:
+    """Arms of ``SPACE`` to admit, with the ids from 1 on."""
     found: dict[str, NewArm] = {}
     while len(found) < n:
         config = SPACE.sample(rng)
@@ -181,7 +182,10 @@ def _active_set(n: int) -> ActiveSet:
     rng = np.random.default_rng(1)
     arms = ActiveSet.from_rewards(
         SPACE,
-        [(new.config, (rng.random(20) < rng.uniform(0.3, 0.8)).tolist()) for new in _arms(n, rng)],
+        [
+            (new.config, (rng.random(20) < rng.uniform(0.3, 0.8)).tolist())
+            for new in new_arms(n, rng)
+        ],
     )
     arms.totals = Totals(10_000, 10_000, 0, 5_000.0)
     return arms
@@ -316,7 +320,7 @@ def _write_pulls(path: Path, rounds: int, n_arms: int) -> None:
     Study.create("bench", SPACE, store=store, seed=0)
     if n_arms:
         rng = np.random.default_rng(0)
-        seq = store.serve("bench", seq=0, at=1e9, pulls=[], arms=_arms(n_arms, rng))
+        seq = store.serve("bench", seq=0, at=1e9, pulls=[], arms=new_arms(n_arms, rng))
         chosen = rng.integers(1, n_arms + 1, rounds)
         for start in range(0, rounds, 10_000):
             pulls = [

@@ -74,8 +74,8 @@ def _argmax(scores: Floats, arms: ActiveSet, draws: Draws) -> int:
     """Row of the highest score among servable rows; ties are broken uniformly at random."""
     if arms.n_servable < len(arms):
         scores = np.where(arms.servable, scores, -np.inf)
-    first = int(scores.argmax())
-    tied = scores == scores[first]
-    if np.count_nonzero(tied) == 1:
-        return first
-    return int(draws.rng.choice(np.flatnonzero(tied)))
+    # Not argmax: it lets go of the interpreter, and wakes every thread that waits for it in vain.
+    tied = np.flatnonzero(scores == scores.max())
+    if len(tied) == 1:
+        return int(tied[0])
+    return int(draws.rng.choice(tied))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -18,6 +19,7 @@ import uvicorn
 from imabo.errors import InvalidSetting
 from imabo.server import logs
 from imabo.server.app import make_app
+from imabo.server.corking import CorkedProtocol
 from imabo.server.desk import Desk
 from imabo.server.settings import Settings, is_loopback
 from imabo.server.supervisor import LIFELINE, READY, SETTINGS, SOCKET, supervise
@@ -98,10 +100,11 @@ def run(
     # A commit and the requests beside it hand the interpreter to each other often.
     sys.setswitchinterval(_SWITCH_S)
     app = make_app(store, settings)
+    gc.freeze()  # what is here now stays: no collection needs to look at it again
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=CorkedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
