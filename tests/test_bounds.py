@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
-from imabo.bounds import kl_upper
+from imabo.bounds import highest_kl_upper, kl_upper
 
 MEANS = [0.0, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.75, 0.9, 0.99, 0.999, 1 - 1e-6, 1.0]
 BUDGETS = np.geomspace(1e-6, 20.0, 80)
@@ -95,3 +95,18 @@ def test_means_outside_the_unit_interval_are_clipped() -> None:
 def test_one_budget_serves_many_means() -> None:
     q = kl_upper(np.array([0.2, 0.5]), np.array(0.1))
     assert_allclose(q, kl_upper(np.array([0.2, 0.5]), np.array([0.1, 0.1])))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_highest_rows_are_those_of_the_highest_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    means = rng.choice([0.0, 0.3, 0.5, 0.9, 1.0], n) if seed % 2 else rng.random(n)
+    budgets = rng.choice([0.0, 1e-9, 0.01, 0.3], n) * (1.0 if seed % 3 else rng.random(n))
+    bounds = kl_upper(means, budgets)
+    expected = np.flatnonzero(bounds == bounds.max())
+    assert highest_kl_upper(means, budgets).tolist() == expected.tolist()
+
+
+def test_many_equal_rows_are_all_the_highest() -> None:
+    assert len(highest_kl_upper(np.full(50, 0.5), np.full(50, 0.1))) == 50

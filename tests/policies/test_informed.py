@@ -18,6 +18,7 @@ from imabo.oracles.base import draw_new
 from imabo.policies import IMOSS, Expand, Informed, Policy
 from imabo.randomness import Draws
 from imabo.space import Config
+from imabo.testing.situations import SITUATIONS
 
 from .sets import LINE, arms_with, equal_arms
 
@@ -252,3 +253,11 @@ class TestBursts:
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidSetting, match=next(iter(wrong))):
         Informed(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("situation", sorted(SITUATIONS))
+@pytest.mark.parametrize("seed", range(5))
+def test_it_serves_the_arm_of_highest_index(situation: str, seed: int) -> None:
+    arms, policy = SITUATIONS[situation](), Informed()
+    if arms.n_servable:
+        assert policy.serve(arms, Draws(seed, 1)) == Policy.serve(policy, arms, Draws(seed, 1))

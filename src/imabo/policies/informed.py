@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 
 from imabo.arms import ActiveSet, Floats
-from imabo.bounds import kl_upper
-from imabo.policies.base import Policy
+from imabo.bounds import highest_kl_upper, kl_upper
+from imabo.policies.base import Policy, Serve
 from imabo.policies.expectations import expected_means, pooled_variance, prior_counts
 from imabo.policies.feedback import effective_counts, effective_start, effective_total
+from imabo.randomness import Draws
 from imabo.settings import check_count, check_fraction, check_number, check_positive
 
 
@@ -71,12 +72,25 @@ class Informed(Policy):
 
     def scores(self, arms: ActiveSet) -> Floats:
         """The largest q with N kl(mean, q) <= bonus log+(t / (K n)), N and mean with the prior."""
-        prior = prior_counts(arms, self.trust, self.limit)
-        n, t = effective_counts(arms), effective_total(arms) + 1.0
-        budgets = np.maximum(np.log(t / (max(arms.n_servable, 1) * n)), 0.0)
-        budgets *= self.bonus / (prior + n)
-        means = expected_means(arms, prior, np.maximum(n - arms.n_rewards, 0.0))
+        means, budgets = self._means_and_budgets(arms)
         if arms.reward_range is not None:
             return kl_upper(means, budgets)
         # Rewards without ends: the same with the divergence of normal ones.
         return means + np.sqrt(2.0 * pooled_variance(arms) * budgets)
+
+    def serve(self, arms: ActiveSet, draws: Draws) -> Serve:
+        """The servable arm of highest index, found without the index of every arm."""
+        if arms.reward_range is None:
+            return Policy.serve(self, arms, draws)
+        rows = np.flatnonzero(arms.servable)
+        means, budgets = self._means_and_budgets(arms)
+        highest = rows[highest_kl_upper(means[rows], budgets[rows])]
+        row = highest[0] if len(highest) == 1 else draws.rng.choice(highest)
+        return Serve(int(row), self.starts_phase(arms))
+
+    def _means_and_budgets(self, arms: ActiveSet) -> tuple[Floats, Floats]:
+        prior = prior_counts(arms, self.trust, self.limit)
+        n, t = effective_counts(arms), effective_total(arms) + 1.0
+        budgets = np.maximum(np.log(t / (max(arms.n_servable, 1) * n)), 0.0)
+        budgets *= self.bonus / (prior + n)
+        return expected_means(arms, prior, np.maximum(n - arms.n_rewards, 0.0)), budgets
