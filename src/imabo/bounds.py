@@ -10,6 +10,7 @@ from imabo.arms import Floats, Ints
 
 _EDGE = 1e-12  # means and bounds stay this far from 0 and 1, where the divergence is infinite
 _FEW = 12  # rows up to which plain numbers are faster than arrays
+_SURELY = 1e-9  # far more than the search is ever carried up by rounding
 _STEPS = 4  # from the start below, the error after four steps is under 1e-8 (see the tests)
 
 
@@ -25,16 +26,7 @@ def kl_upper(means: Floats, budgets: Floats) -> Floats:
         >>> [round(x, 3) for x in q.tolist()]
         [0.713, 0.983]
     """
-    m, rest, target, start = _bracket(means, budgets)
-    # f(q) = kl(m, q) - budget is convex and increasing right of m: Newton falls to the root. It
-    # stays below its start, so that the rounding of tiny budgets cannot carry it away.
-    q = start
-    for _ in range(_STEPS):
-        left = 1.0 - q
-        slack = m * np.log(q) + rest * np.log(left) + target
-        q = q + slack * q * left / np.maximum(q - m, _EDGE)
-        q = np.minimum(np.maximum(q, m), start)
-    return q
+    return _roots(*_bracket(means, budgets))
 
 
 def highest_kl_upper(means: Floats, budgets: Floats) -> Ints:
@@ -48,27 +40,49 @@ def highest_kl_upper(means: Floats, budgets: Floats) -> Ints:
         [1, 2]
     """
     m, rest, target, start = _bracket(means, budgets)
-    leader = int(start.argmax())
+    # Not argmax: it lets go of the interpreter, and wakes every thread that waits for it in vain.
+    leader = int(np.flatnonzero(start == start.max())[0])
 
-    def root(row: int) -> float:
-        return _root(float(m[row]), float(rest[row]), float(target[row]), float(start[row]))
+    def root(row: int, floor: float = 0.0) -> float:
+        return _root(float(m[row]), float(rest[row]), float(target[row]), float(start[row]), floor)
 
-    rows = np.flatnonzero(start >= root(leader))
+    best, highest = root(leader), [leader]
+    rows = np.flatnonzero(start >= best)
     if len(rows) > _FEW:
-        roots = kl_upper(means[rows], budgets[rows])
-    else:
-        roots = np.array([root(row) for row in rows.tolist()])
-    highest: Ints = rows[roots == roots.max()]
-    return highest
+        roots = _roots(m[rows], rest[rows], target[rows], start[rows])
+        tied: Ints = rows[roots == roots.max()]
+        return tied
+    for row in rows.tolist():
+        if row != leader:
+            found = root(row, best - _SURELY)
+            if found > best:
+                best, highest = found, [row]
+            elif found == best:
+                highest.append(row)
+    return np.sort(highest)
 
 
-def _root(m: float, rest: float, target: float, start: float) -> float:
-    """The search of ``kl_upper`` for one row: for a few rows, faster without arrays."""
+def _root(m: float, rest: float, target: float, start: float, floor: float) -> float:
+    """The search of ``_roots`` for one row; it ends early when it is below ``floor``."""
     q = start
     for _ in range(_STEPS):
         left = 1.0 - q
         slack = m * math.log(q) + rest * math.log(left) + target
         q = min(max(q + slack * q * left / max(q - m, _EDGE), m), start)
+        if q < floor:
+            break
+    return q
+
+
+def _roots(m: Floats, rest: Floats, target: Floats, start: Floats) -> Floats:
+    # f(q) = kl(m, q) - budget is convex and increasing right of m: Newton falls to the root. It
+    # stays below its start, so that the rounding of tiny budgets cannot carry it away.
+    q = start
+    for _ in range(_STEPS):
+        left = 1.0 - q
+        slack = m * np.log(q) + rest * np.log(left) + target
+        q = q + slack * q * left / np.maximum(q - m, _EDGE)
+        q = np.minimum(np.maximum(q, m), start)
     return q
 
 

@@ -121,9 +121,7 @@ class Engine:
         """
         return self._retrying(lambda now: self._serve(requests, now))
 
-    def _serve(
-        self, requests: Sequence[Request], now: float
-    ) -> list[Served | KeyConflict]:
+    def _serve(self, requests: Sequence[Request], now: float) -> list[Served | KeyConflict]:
         keys = [request.key for request in requests if request.key is not None]
         known = self.store.keyed(self.record.name, keys) if keys else {}
         draft = _Draft()

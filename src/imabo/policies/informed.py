@@ -82,9 +82,12 @@ class Informed(Policy):
         """The servable arm of highest index, found without the index of every arm."""
         if arms.reward_range is None:
             return Policy.serve(self, arms, draws)
-        rows = np.flatnonzero(arms.servable)
         means, budgets = self._means_and_budgets(arms)
-        highest = rows[highest_kl_upper(means[rows], budgets[rows])]
+        if arms.n_servable == len(arms):
+            highest = highest_kl_upper(means, budgets)
+        else:
+            rows = np.flatnonzero(arms.servable)
+            highest = rows[highest_kl_upper(means[rows], budgets[rows])]
         row = highest[0] if len(highest) == 1 else draws.rng.choice(highest)
         return Serve(int(row), self.starts_phase(arms))
 
