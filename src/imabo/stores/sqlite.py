@@ -339,9 +339,10 @@ class SQLiteStore(Store):
         """See ``Store.keyed``."""
         found: dict[str, list[PullRecord]] = {}
         with self._connections.reading() as db:
+            # Told which index: by itself, SQLite would go through all pulls of the study.
             rows = db.execute(
-                f"SELECT key, {_PULL_COLUMNS} FROM pulls WHERE study = ? AND key IN "
-                "(SELECT value FROM json_each(?)) ORDER BY part",
+                f"SELECT key, {_PULL_COLUMNS} FROM pulls INDEXED BY pulls_key WHERE study = ? "
+                "AND key IS NOT NULL AND key IN (SELECT value FROM json_each(?)) ORDER BY part",
                 (self._id(db, name), dump(list(keys))),
             )
             for key, *pull in rows:
