@@ -15,7 +15,7 @@ from imabo.arms import ActiveSet, ArmState, Restart
 from imabo.checks import checked_time
 from imabo.errors import KeyConflict, NothingToServe, RewardConflict
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
-from imabo.policies.base import Expand, Policy
+from imabo.policies.base import Expand, Policy, Rounds
 from imabo.randomness import Draws
 from imabo.space import Space
 from imabo.stores.base import (
@@ -62,8 +62,10 @@ class Served:
 
 @dataclass(slots=True)
 class _Draft:
-    """What a round of decisions will write, and the counters of the view before it."""
+    """What decisions in a row will write, and what they share; ``n_left`` are still to come."""
 
+    n_left: int = 1
+    rounds: Rounds | None = None
     pulls: list[NewPull] = field(default_factory=list)
     arms: list[NewArm] = field(default_factory=list)
     beliefs: dict[str, Any] | None = None
@@ -124,7 +126,7 @@ class Engine:
     def _serve(self, requests: Sequence[Request], now: float) -> list[Served | KeyConflict]:
         keys = [request.key for request in requests if request.key is not None]
         known = self.store.keyed(self.record.name, keys) if keys else {}
-        draft = _Draft()
+        draft = _Draft(n_left=sum(request.count for request in requests))
         served: list[Served | KeyConflict] = []
         for request in requests:
             before = None if request.key is None else known.get(request.key)
@@ -199,12 +201,15 @@ class Engine:
         for part in range(request.count):
             number = view.totals.n_pulls + 1
             draws = Draws(self.record.seed, number)
-            decision = self.policy.decide(view, draws)
+            rounds = draft.rounds or self.policy.rounds(view, draft.n_left)
+            draft.rounds, draft.n_left = rounds, draft.n_left - 1
+            decision = rounds.decide(draws)
             if decision.mark:
                 draft.mark_at = view.totals.n_pulls
+                draft.rounds = None
                 view.mark()
             if isinstance(decision, Expand):
-                row, reason = self._expand(decision, draws, now, draft)
+                row, reason = self._expand(decision, draws, now, draft, rounds)
             else:
                 row, reason = decision.row, "index"
             view.count_pull(row)
@@ -215,7 +220,9 @@ class Engine:
             )
         return made
 
-    def _expand(self, decision: Expand, draws: Draws, now: float, draft: _Draft) -> tuple[int, str]:
+    def _expand(
+        self, decision: Expand, draws: Draws, now: float, draft: _Draft, rounds: Rounds
+    ) -> tuple[int, str]:
         """Admit an arm, or serve one if there is no other; returns its row and the reason."""
         view = self.view
         reason = "warmup" if decision.source == "warmup" else "expand"
@@ -226,7 +233,7 @@ class Engine:
         elif self.proposer is not None:
             proposal, reason = self._ready(self.proposer, draws)
             if proposal is None:
-                return self.policy.serve(view, draws).row, reason
+                return rounds.serve(draws).row, reason
         else:
             proposal = self.oracle.propose(view, self.policy.scores(view), draws.rng)
         if isinstance(proposal, Proposal):
@@ -235,6 +242,7 @@ class Engine:
                 # An oracle of the user's own that repeats itself: keep the schedule going.
                 proposal = draw_new(view, draws.rng)
         if isinstance(proposal, Proposal):
+            draft.rounds = None
             draft.arms.append(self._new_arm(proposal, now))
             row = self._admit(draft.arms[-1])
             if proposal.beliefs is not None:
@@ -246,7 +254,7 @@ class Engine:
                 "all its arms are paused or retired and its space has no other configuration",
                 "resume an arm, or widen the space with update_space()",
             )
-        return self.policy.serve(view, Draws(draws.seed, draws.number)).row, "index"
+        return rounds.serve(Draws(draws.seed, draws.number)).row, "index"
 
     def _ready(self, proposer: Proposer, draws: Draws) -> tuple[Proposal | Exhausted | None, str]:
         """What is ready and why it would be served; None where a known arm must do."""

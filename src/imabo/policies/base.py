@@ -58,16 +58,44 @@ class Policy(ABC):
 
     def decide(self, arms: ActiveSet, draws: Draws) -> Decision:
         """The decision of this round."""
+        return self.expansion(arms) or self.serve(arms, draws)
+
+    def expansion(self, arms: ActiveSet) -> Expand | None:
+        """The decision of this round when a new arm is due, else None."""
         source = None if arms.exhausted else self.growth(arms)
         if source is None and arms.n_servable == 0:
             source = "oracle"  # nothing may be served: a new arm, or the study's refusal, is left
-        if source is not None:
-            return Expand(source, self.starts_phase(arms))
-        return self.serve(arms, draws)
+        return None if source is None else Expand(source, self.starts_phase(arms))
 
     def serve(self, arms: ActiveSet, draws: Draws) -> Serve:
         """The servable arm of highest index, for rounds that admit no new one."""
         return Serve(_argmax(self.scores(arms), arms, draws), self.starts_phase(arms))
+
+    def rounds(self, arms: ActiveSet, n: int) -> Rounds:
+        """For n rounds in a row: a policy may save work that they share, and decide the same."""
+        del n
+        return Rounds(self, arms)
+
+
+class Rounds:
+    """Several rounds in a row, in which the study counts the pulls that it serves, and no more.
+
+    Args:
+        policy: What decides.
+        arms: The active set, which has the pull of one round before the next is decided.
+    """
+
+    def __init__(self, policy: Policy, arms: ActiveSet) -> None:
+        self.policy = policy
+        self.arms = arms
+
+    def decide(self, draws: Draws) -> Decision:
+        """The decision of the next round."""
+        return self.policy.decide(self.arms, draws)
+
+    def serve(self, draws: Draws) -> Serve:
+        """The known arm to serve, when no new one is to be had."""
+        return self.policy.serve(self.arms, draws)
 
 
 def _argmax(scores: Floats, arms: ActiveSet, draws: Draws) -> int:

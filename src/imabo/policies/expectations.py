@@ -16,8 +16,12 @@ def prior_counts(arms: ActiveSet, trust: float = 1.0, limit: float = 50.0) -> Fl
     many rewards as the average arm has, and never for more than ``limit``: then an arm's bonus
     outgrows a wrong expectation in the end, and its own rewards decide.
     """
-    average = arms.totals.n_rewards / max(len(arms), 1)
-    return np.minimum(arms.prior_counts, min(trust * average, limit))
+    return np.minimum(arms.prior_counts, min(trust * average_rewards(arms), limit))
+
+
+def average_rewards(arms: ActiveSet) -> float:
+    """How many rewards the average arm has."""
+    return arms.totals.n_rewards / max(len(arms), 1)
 
 
 def expected_means(arms: ActiveSet, prior: Floats, waiting: Floats | float = 0.0) -> Floats:

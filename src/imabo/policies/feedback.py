@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Floats
+from imabo.arms import ActiveSet, Floats, Totals
 
-_UNSERVED = 1e-9  # stands for a count of zero: the bonus is then huge and finite
+UNSERVED = 1e-9  # stands for a count of zero: the bonus is then huge and finite
 
 
 def feedback_rate(arms: ActiveSet) -> float:
@@ -17,8 +17,12 @@ def feedback_rate(arms: ActiveSet) -> float:
     on its way, and right in the long run, where lost feedback would otherwise count as coming for
     ever. One imaginary reward keeps p above zero.
     """
-    totals = arms.totals
-    missing = totals.n_expired if arms.has_window else totals.n_expired + totals.n_pending
+    return rate_of(arms.totals, arms.has_window)
+
+
+def rate_of(totals: Totals, has_window: bool) -> float:
+    """``feedback_rate`` at such totals."""
+    missing = totals.n_expired if has_window else totals.n_expired + totals.n_pending
     return (totals.n_rewards + 1.0) / (totals.n_rewards + missing + 1.0)
 
 
@@ -30,19 +34,19 @@ def effective_total(arms: ActiveSet) -> float:
     return totals.n_rewards + feedback_rate(arms) * totals.n_pending
 
 
-def effective_counts(arms: ActiveSet) -> Floats:
+def effective_counts(arms: ActiveSet, rate: float | None = None) -> Floats:
     """n~ of each arm: its rewards in hand plus p times its pending pulls.
 
     With instant feedback these are the plain counts. An arm counts for at least half of the rewards
     that its pulls should have brought: otherwise one whose feedback never comes would keep its
-    first bonus for ever and draw all the traffic.
+    first bonus for ever and draw all the traffic. ``rate`` stands for another p than today's.
     """
     totals = arms.totals
     if totals.n_pulls == totals.n_rewards:
-        return np.maximum(arms.n_rewards, _UNSERVED)
-    p = feedback_rate(arms)
+        return np.maximum(arms.n_rewards, UNSERVED)
+    p = feedback_rate(arms) if rate is None else rate
     expected = np.maximum(arms.n_rewards + p * arms.n_pending, 0.5 * p * arms.n_pulls)
-    return np.maximum(expected, _UNSERVED)
+    return np.maximum(expected, UNSERVED)
 
 
 def printed_counts(arms: ActiveSet) -> Floats:
@@ -60,4 +64,4 @@ def effective_start(arms: ActiveSet) -> float:
 
 def rewarded_counts(arms: ActiveSet) -> Floats:
     """N of each arm, pending pulls ignored: what a policy that is blind to delay works with."""
-    return np.maximum(arms.n_rewards, _UNSERVED)
+    return np.maximum(arms.n_rewards, UNSERVED)

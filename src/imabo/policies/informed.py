@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from imabo.arms import ActiveSet, Floats
-from imabo.bounds import highest_kl_upper, kl_upper
-from imabo.policies.base import Policy, Serve
-from imabo.policies.expectations import expected_means, pooled_variance, prior_counts
-from imabo.policies.feedback import effective_counts, effective_start, effective_total
+from imabo.bounds import kl_upper
+from imabo.policies.base import Decision, Policy, Rounds, Serve
+from imabo.policies.expectations import pooled_variance
+from imabo.policies.feedback import effective_start, effective_total
+from imabo.policies.leaders import Index, Run
 from imabo.randomness import Draws
 from imabo.settings import check_count, check_fraction, check_number, check_positive
+
+_SHORT: Final = 3  # rounds in a row up to which each is decided for itself
+_LONG: Final = 16  # rounds after which the bounds of a run are made anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ class Informed(Policy):
 
     def scores(self, arms: ActiveSet) -> Floats:
         """The largest q with N kl(mean, q) <= bonus log+(t / (K n)), N and mean with the prior."""
-        means, budgets = self._means_and_budgets(arms)
+        index = self._index
+        means, budgets = index.terms(arms, index.moment(arms))
         if arms.reward_range is not None:
             return kl_upper(means, budgets)
         # Rewards without ends: the same with the divergence of normal ones.
@@ -82,18 +87,42 @@ class Informed(Policy):
         """The servable arm of highest index, found without the index of every arm."""
         if arms.reward_range is None:
             return Policy.serve(self, arms, draws)
-        means, budgets = self._means_and_budgets(arms)
-        if arms.n_servable == len(arms):
-            highest = highest_kl_upper(means, budgets)
-        else:
-            rows = np.flatnonzero(arms.servable)
-            highest = rows[highest_kl_upper(means[rows], budgets[rows])]
-        row = highest[0] if len(highest) == 1 else draws.rng.choice(highest)
-        return Serve(int(row), self.starts_phase(arms))
+        return Serve(_one_of(self._index.leaders(arms), draws), self.starts_phase(arms))
 
-    def _means_and_budgets(self, arms: ActiveSet) -> tuple[Floats, Floats]:
-        prior = prior_counts(arms, self.trust, self.limit)
-        n, t = effective_counts(arms), effective_total(arms) + 1.0
-        budgets = np.maximum(np.log(t / (max(arms.n_servable, 1) * n)), 0.0)
-        budgets *= self.bonus / (prior + n)
-        return expected_means(arms, prior, np.maximum(n - arms.n_rewards, 0.0)), budgets
+    def rounds(self, arms: ActiveSet, n: int) -> Rounds:
+        """See ``Policy.rounds``."""
+        if n <= _SHORT or arms.reward_range is None:
+            return Rounds(self, arms)
+        return _Rounds(self, arms, self._index, n)
+
+    @property
+    def _index(self) -> Index:
+        return Index(self.bonus, self.trust, self.limit)
+
+
+class _Rounds(Rounds):
+    def __init__(self, policy: Informed, arms: ActiveSet, index: Index, n: int) -> None:
+        super().__init__(policy, arms)
+        self._index = index
+        self._left = n
+        self._run: Run | None = None
+        self._run_left = 0
+        self._served = 0
+
+    def decide(self, draws: Draws) -> Decision:
+        return self.policy.expansion(self.arms) or self.serve(draws)
+
+    def serve(self, draws: Draws) -> Serve:
+        if self._run is not None and self._run_left:
+            self._run.served(self._served)
+        else:
+            self._run_left = min(max(self._left, 1), _LONG)
+            self._run = Run(self._index, self.arms, self._run_left)
+        self._left -= 1
+        self._run_left -= 1
+        self._served = _one_of(self._run.leaders(), draws)
+        return Serve(self._served, self.policy.starts_phase(self.arms))
+
+
+def _one_of(rows: list[int], draws: Draws) -> int:
+    return rows[0] if len(rows) == 1 else int(draws.rng.choice(rows))

@@ -1,0 +1,87 @@
+"""The leader of a round, and of many rounds in a row, is the arm of highest index."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from imabo.arms import ActiveSet, Beliefs
+from imabo.bounds import kl_upper_of
+from imabo.policies import Informed, Serve
+from imabo.policies.leaders import Index
+from imabo.randomness import Draws
+
+from .sets import arms_with
+
+INDEX = Index(bonus=0.1, trust=1.0, limit=50.0)
+
+
+def drawn_arms(seed: int) -> ActiveSet:
+    """Arms of all kinds: rewarded, waiting, silent, unserved, equal ones, paused ones."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    rewards = [rng.integers(0, 2, rng.integers(0, 30)).tolist() for _ in range(n)]
+    if seed % 3 == 0:
+        rewards = [rewards[row % 3] for row in range(n)]
+    waiting = rng.integers(0, 12, n).tolist() if seed % 4 else []
+    expired = rng.integers(0, 3, n).tolist() if seed % 2 else []
+    arms = arms_with(*rewards, pending=waiting, expired=expired)
+    if seed % 5:
+        means, counts = rng.random(n), rng.choice([0.0, 3.0, 1000.0], n)
+        arms.put_beliefs(Beliefs(means, counts, {}))
+    for row in range(n - 1):
+        if seed % 7 == 0 and rng.random() < 0.4:
+            arms.put_state(row, "paused")
+    return arms
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_terms_of_one_arm_are_those_of_all(seed: int) -> None:
+    arms = drawn_arms(seed)
+    now = INDEX.moment(arms)
+    found = [INDEX.terms_of(INDEX.known(arms, row, now), now) for row in range(len(arms))]
+    assert_allclose(np.transpose(found), INDEX.terms(arms, now), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_the_leaders_are_the_servable_arms_of_highest_index(seed: int) -> None:
+    arms = drawn_arms(seed)
+    now = INDEX.moment(arms)
+    rows = np.flatnonzero(arms.servable).tolist()
+    scores = {row: kl_upper_of(*INDEX.terms_of(INDEX.known(arms, row, now), now)) for row in rows}
+    assert INDEX.leaders(arms) == [row for row in rows if scores[row] == max(scores.values())]
+
+
+@pytest.mark.parametrize("n", [4, 40, 150])
+@pytest.mark.parametrize("seed", range(60))
+def test_rounds_in_a_row_are_decided_as_each_for_itself(seed: int, n: int) -> None:
+    # No growth: an arm that is admitted would end the run.
+    policy = replace(Informed(), scale=1e-9, warmup=1)
+    arms, apart = drawn_arms(seed), drawn_arms(seed)
+    rounds = policy.rounds(arms, n)
+    for number in range(n):
+        decided = rounds.decide(Draws(seed, number))
+        assert isinstance(decided, Serve)
+        assert decided == policy.decide(apart, Draws(seed, number))
+        arms.count_pull(decided.row)
+        apart.count_pull(decided.row)
+
+
+def test_a_run_looks_at_few_arms_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    arms = arms_with(*((rng.random(200) < mean) * 1.0 for mean in rng.uniform(0.3, 0.8, 100)))
+    looked: list[int] = []
+    terms_of = Index.terms_of
+
+    def counted(*arguments: object) -> tuple[float, float]:
+        looked.append(1)
+        return terms_of(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Index, "terms_of", counted)
+    rounds = Informed(scale=1e-9, warmup=1).rounds(arms, 64)
+    for number in range(64):
+        arms.count_pull(rounds.serve(Draws(0, number)).row)
+    assert len(looked) < 64 * 10
