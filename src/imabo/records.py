@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from imabo.arms import Arm, Pull
@@ -13,6 +14,7 @@ from imabo.stores.base import ArmRecord, PullRecord
 _LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
 
 
+@lru_cache(256)  # pulls that are served together have one time
 def to_datetime(seconds: float) -> datetime:
     """A store's time as an aware datetime."""
     return datetime.fromtimestamp(seconds, UTC)

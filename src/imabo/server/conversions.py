@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -54,6 +55,7 @@ def time_of(text: str) -> datetime:
     )
 
 
+@lru_cache(256)  # pulls that are served together have one time
 def stamp(moment: datetime) -> str:
     """A time as the service writes it.
 

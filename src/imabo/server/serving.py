@@ -8,7 +8,6 @@ import math
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -27,7 +26,6 @@ from imabo.stores import open_store
 from imabo.stores.base import Store
 
 _BACKLOG: Final = 2048
-_SWITCH_S: Final = 0.0005
 LAST_GRACE_S: Final = 2.0  # after the drain, for closing what is open
 
 
@@ -97,8 +95,6 @@ def run(
     store: Store, settings: Settings, listener: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve in this process until a signal comes."""
-    # A commit and the requests beside it hand the interpreter to each other often.
-    sys.setswitchinterval(_SWITCH_S)
     app = make_app(store, settings)
     gc.freeze()  # what is here now stays: no collection needs to look at it again
     config = uvicorn.Config(
