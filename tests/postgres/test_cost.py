@@ -9,10 +9,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, create_engine, event
 
 from imabo.stores.base import NewPull, StaleView
+from imabo.stores.milestones import milestone_width
 from imabo.stores.postgres import PostgresStore
+from imabo.stores.postgres.history import CHANGES
 from imabo.testing.stores.facts import Writer
 
 
@@ -39,10 +41,44 @@ def test_a_batch_of_any_size_takes_the_same_few_statements(
     writer.serve(*range(1, 21))
     with statements() as sent:
         numbers = writer.serve(*[1 + i % 20 for i in range(n)])
-    assert len(sent) == 1
+    # One by itself. 500 reach a milestone: the study is locked, they are served, it is kept.
+    assert len(sent) == (1 if n == 1 else 3)
     with statements() as sent:
         postgres_store.reward_many("study", [(number, 0.5) for number in numbers], at=300.0)
     assert len(sent) == 3
+
+
+def test_a_serve_that_reaches_no_milestone_says_nothing_of_them(
+    postgres_store: PostgresStore,
+) -> None:
+    writer = Writer(postgres_store)
+    writer.serve(1)
+    seen = []
+    for _ in range(2, 25):
+        with statements() as sent:
+            writer.serve(1)
+        seen.append((len(sent), any("imabo_milestones" in statement for statement in sent)))
+    # Pulls 2 to 24; of these, 8, 16 and 24 pass a multiple of the width.
+    assert seen == [(3, True) if n % 8 == 0 else (1, False) for n in range(2, 25)]
+
+
+def test_changes_are_found_among_any_number_of_expiries(
+    postgres_store: PostgresStore, postgres_url: str
+) -> None:
+    writer = Writer(postgres_store)
+    writer.serve(1)
+    writer.put_state(1, "paused")
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute(
+            "INSERT INTO imabo_events SELECT study, n, 'expire', 600, '{}' FROM imabo_events, "
+            "generate_series(100, 3000) AS n"
+        )
+        db.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off")
+        db.execute("SET enable_sort = off; SET enable_bitmapscan = off")
+        text = str(CHANGES.compile(create_engine("postgresql+psycopg://")))
+        plan = db.execute(f"EXPLAIN {text}", {"name": "study", "limit": 9}).fetchall()
+    assert any("imabo_events_changes" in line for (line,) in plan)
+    assert [entry.kind for entry in postgres_store.changes("study")] == ["state"]
 
 
 def read_rows(url: str) -> tuple[int, int]:
@@ -59,12 +95,20 @@ def read_rows(url: str) -> tuple[int, int]:
     return row
 
 
+def next_pulls(n: int) -> list[NewPull]:
+    """As many as surely pass a multiple of the width."""
+    return [NewPull(number, 1, "") for number in range(n + 1, n + 1 + milestone_width(n + 64))]
+
+
 VERBS: dict[str, Callable[[PostgresStore, int], object]] = {
     "load": lambda store, _: store.load("study"),
     "serve": lambda store, n: store.serve("study", seq=4, at=210.0, pulls=[NewPull(n + 1, 1, "")]),
     "reward": lambda store, n: store.reward_many("study", [(n, 0.5), (n - 1, 0.5)], at=300.0),
     "expire": lambda store, _: store.expire("study", before=100.0, at=300.0),
     "prune": lambda store, _: store.prune("study", before=250.0, limit=5),
+    "milestones": lambda store, _: store.milestones("study"),
+    "changes": lambda store, _: store.changes("study"),
+    "milestone": lambda store, n: store.serve("study", seq=4, at=210.0, pulls=next_pulls(n)),
     "pulls": lambda store, _: store.pulls("study", after=100, limit=5),
     "pull": lambda store, n: store.pull("study", n),
     "keyed": lambda store, _: store.keyed("study", ["a", "b"]),

@@ -112,6 +112,12 @@ def test_a_database_of_the_first_schema_opens_and_goes_on(postgres_url: str) -> 
     with closing(PostgresStore(postgres_url)) as store:
         kinds = [entry.kind for entry in everything(store, "v1 🎉").log]
         assert {"ask", "tell", "expire", "state", "arm", "space"} == set(kinds)
+        # It had 18 pulls before there were milestones.
+        (milestone,) = store.milestones("v1 🎉")
+        assert (milestone.n_pulls, sum(milestone.arm_pulls)) == (38, 38)
+        assert [entry.kind for entry in store.changes("v1 🎉")] == [
+            kind for kind in kinds if kind in ("state", "arm", "space")
+        ]
         (key,) = store.keys()
         assert key.studies == ("v1 🎉",)
         Writer(store, "another").serve(1)  # its id is none that is taken

@@ -73,6 +73,8 @@ def test_a_file_of_the_first_schema_gets_what_came_later(path: str) -> None:
         Writer(store, create=False).serve(1, beliefs=beliefs_of(1))
         assert store.keyed("study", ["a"]) == {}
         assert store.keys() == []
+        assert store.milestones("study") == []
+        assert store.changes("study") == []
     with closing(SQLiteStore(path)) as store:
         assert store.load("study").beliefs == beliefs_of(1)
     with closing(connect(path)) as db:
@@ -106,3 +108,28 @@ def test_a_file_of_the_first_schema_opens_and_goes_on(path: str) -> None:
     with closing(SQLiteStore(path)) as store:
         kinds = [entry.kind for entry in everything(store, "v1 🎉").log]
         assert {"ask", "tell", "expire", "state", "arm", "space"} == set(kinds)
+        # It had 16 pulls before there were milestones.
+        (milestone,) = store.milestones("v1 🎉")
+        assert (milestone.n_pulls, sum(milestone.arm_pulls)) == (46, 46)
+        assert [entry.kind for entry in store.changes("v1 🎉")] == [
+            kind for kind in kinds if kind in ("state", "arm", "space")
+        ]
+
+
+def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -> None:
+    with closing(SQLiteStore(path)) as store:
+        writer = Writer(store)
+        writer.serve(*[1, 2] * 1000)
+    with closing(sqlite3.connect(path)) as db:  # back to the version before
+        db.executescript(
+            "DROP TABLE milestones; DROP INDEX events_changes; "
+            f"PRAGMA user_version = {len(STEPS) - 1}"
+        )
+    with closing(SQLiteStore(path)) as store:
+        writer = Writer(store, create=False)
+        assert store.milestones("study") == []
+        for _ in range(100):
+            writer.serve(1)
+        found = [milestone.n_pulls for milestone in store.milestones("study")]
+    # Every 16 until 2,048 pulls, every 32 from there.
+    assert found == [2016, 2048, 2080]

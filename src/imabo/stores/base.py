@@ -29,6 +29,13 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * Numbers come back exactly as they went in, and what was loaded never changes afterwards.
 * ``prune`` forgets pulls that are finished and old. The counters keep what they taught; the log and
   the list of pulls no longer have them, nor their keys.
+* Now and then ``serve`` keeps a milestone: the counters of the study, and every arm's number of
+  pulls, right after what it served. It does so when the number of pulls passes a multiple of the
+  current width (``milestones.milestone_width``: a power of two, at least 8, that doubles whenever
+  there would be more than 128), in the same transaction, and not when it is refused. When the width
+  has doubled, one milestone stays for each multiple, the first at or after it. So there are about
+  64 to 128, however long the study. ``prune`` leaves them; a study that is older than milestones
+  has none of its early days.
 * Beside the studies a store keeps access keys, as hashes that mean nothing to it.
 """
 
@@ -210,6 +217,34 @@ class LogEntry:
     data: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """The counters of a study at one moment of its past, kept when enough pulls had passed.
+
+    Differences of two milestones are what happened in between: the traffic of each arm, and the
+    number, the sum and the squares of the rewards that arrived.
+
+    Args:
+        at: The time of the serve that reached it.
+        n_pulls: Pulls right after that serve, its own included; so with the other counts.
+        n_rewards: Rewards so far.
+        n_pending: Pulls that wait for their reward.
+        reward_sum: The sum of the rewards over all arms, in the study's own units.
+        reward_squares: The sum of their squares.
+        n_active: Arms that were not retired.
+        arm_pulls: The pulls of arm 1, 2, 3, ..., which are all arms that there were.
+    """
+
+    at: float
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    reward_sum: float
+    reward_squares: float
+    n_active: int
+    arm_pulls: tuple[int, ...]
+
+
 class Store(ABC):
     """Where studies live. Safe to share between threads."""
 
@@ -314,6 +349,17 @@ class Store(ABC):
     @abstractmethod
     def log(self, name: str) -> Iterator[LogEntry]:
         """Everything that happened, in order; one ``expire`` entry a transaction."""
+
+    @abstractmethod
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        """The newest changes by hand (``state``, ``arm``, ``space``), the oldest of them first.
+
+        At most ``limit``, which is at least 0. Never reads the pulls, however many there are.
+        """
+
+    @abstractmethod
+    def milestones(self, name: str) -> list[Milestone]:
+        """What was kept of the study's past, in order; at most 256, however long it is."""
 
     @abstractmethod
     def put_key(self, key: KeyRecord) -> None:

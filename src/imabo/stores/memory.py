@@ -18,6 +18,7 @@ from imabo.stores.base import (
     Expired,
     KeyRecord,
     LogEntry,
+    Milestone,
     NewArm,
     NewPull,
     PullRecord,
@@ -170,6 +171,7 @@ class MemoryStore(Store):
                 arm.n_pending += 1
                 arm.seq = study.seq
             study.n_pending += len(pulls)
+            study.keep_milestone(len(study.arm) - len(pulls), at)
             return study.seq
 
     def reward_many(
@@ -319,6 +321,19 @@ class MemoryStore(Store):
                         )
                     )
         yield from sorted(entries, key=lambda entry: (entry.seq, entry.pull or 0))
+
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        """See ``Store.changes``."""
+        with self._lock:
+            newest = (
+                entry for entry in reversed(self._study(name).events) if entry.kind != "expire"
+            )
+            return list(islice(newest, limit))[::-1]
+
+    def milestones(self, name: str) -> list[Milestone]:
+        """See ``Store.milestones``."""
+        with self._lock:
+            return list(self._study(name).milestones.values())
 
     def put_key(self, key: KeyRecord) -> None:
         """See ``Store.put_key``."""

@@ -10,12 +10,14 @@ from imabo.arms import PullState, Restart, Tally
 from imabo.stores.base import (
     ArmRecord,
     LogEntry,
+    Milestone,
     NewArm,
     NewPull,
     PullRecord,
     StaleView,
     StudyRecord,
 )
+from imabo.stores.milestones import is_milestone, is_wider, superfluous
 from imabo.stores.refusals import misfit
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
@@ -87,6 +89,7 @@ class StudyRows:
         self.beliefs: Mapping[str, Any] | None = None
         self.beliefs_seq = 0
         self.events: list[LogEntry] = []
+        self.milestones: dict[int, Milestone] = {}  # by their number of pulls, in order
         self.n_rewards = self.n_pending = 0
         self.reward_sum = 0.0
         self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
@@ -133,6 +136,26 @@ class StudyRows:
         for new in arms:
             self.arms[new.id] = ArmRow(new, self.seq)
             self.identities.add(new.identity)
+
+    def keep_milestone(self, before: int, at: float) -> None:
+        """Keep a milestone when there were so many pulls before, and the one for now is due."""
+        after = len(self.arm)
+        if not is_milestone(before, after):
+            return
+        arms = [self.arms[arm] for arm in sorted(self.arms)]
+        self.milestones[after] = Milestone(
+            at=at,
+            n_pulls=after,
+            n_rewards=self.n_rewards,
+            n_pending=self.n_pending,
+            reward_sum=self.reward_sum,
+            reward_squares=sum(arm.reward_squares for arm in arms),
+            n_active=sum(arm.state != "retired" for arm in arms),
+            arm_pulls=tuple(arm.n_pulls for arm in arms),
+        )
+        if is_wider(before, after):
+            for n_pulls in superfluous(list(self.milestones)):
+                del self.milestones[n_pulls]
 
     def pull(self, position: int) -> PullRecord:
         """The pull as a value."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from imabo.arms import Restart, Tally, Totals
-from imabo.stores.base import ArmRecord, PullRecord, Snapshot, StudyRecord
+from imabo.stores.base import ArmRecord, LogEntry, Milestone, PullRecord, Snapshot, StudyRecord
 
 
 def dump(value: object) -> str:
@@ -79,3 +79,24 @@ def to_pull(row: Sequence[Any]) -> PullRecord:
     number, arm, reason, state, served_at, reward, rewarded_at, context = row
     facts = None if context is None else json.loads(context)
     return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, facts)
+
+
+def to_change(row: Sequence[Any]) -> LogEntry:
+    """A change by hand, from its columns in the log."""
+    seq, kind, at, data = row
+    return LogEntry(seq, kind, at, data=json.loads(data))
+
+
+def to_milestone(row: Sequence[Any]) -> Milestone:
+    """A milestone, from its columns."""
+    at, n_pulls, n_rewards, n_pending, reward_sum, reward_squares, n_active, arm_pulls = row
+    return Milestone(
+        at=at,
+        n_pulls=n_pulls,
+        n_rewards=n_rewards,
+        n_pending=n_pending,
+        reward_sum=reward_sum,
+        reward_squares=reward_squares,
+        n_active=n_active,
+        arm_pulls=tuple(json.loads(arm_pulls)),
+    )

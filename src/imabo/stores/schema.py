@@ -125,6 +125,24 @@ STEPS: Final[Steps] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        """
+        CREATE TABLE milestones (
+            study INTEGER NOT NULL REFERENCES studies (id) ON DELETE CASCADE,
+            n_pulls INTEGER NOT NULL,
+            at REAL NOT NULL,
+            n_rewards INTEGER NOT NULL,
+            n_pending INTEGER NOT NULL,
+            reward_sum REAL NOT NULL,
+            reward_squares REAL NOT NULL,
+            n_active INTEGER NOT NULL,
+            arm_pulls TEXT NOT NULL,
+            PRIMARY KEY (study, n_pulls)
+        )
+        """,
+        # Changes by hand are few; the expiries between them may be many.
+        "CREATE INDEX events_changes ON events (study, seq) WHERE kind != 'expire'",
+    ),
 )
 
 

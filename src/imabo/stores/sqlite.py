@@ -17,6 +17,7 @@ from imabo.stores.base import (
     Expired,
     KeyRecord,
     LogEntry,
+    Milestone,
     NewArm,
     NewPull,
     PullRecord,
@@ -30,10 +31,13 @@ from imabo.stores.refusals import reward_conflict, study_exists, unknown_study
 from imabo.stores.rows import dump, to_arm, to_pull, to_snapshot
 from imabo.stores.sqlite_rows import (
     advance,
+    changes_of,
     check_arms,
     insert_arms,
     insert_event,
     insert_space,
+    keep_milestone,
+    milestones_of,
     names_in,
     oldest_pending_at,
     record,
@@ -227,6 +231,8 @@ class SQLiteStore(Store):
                 "WHERE id = ?2",
                 (len(pulls), study),
             )
+            if pulls:
+                keep_milestone(db, study, pulls[0].number - 1, pulls[-1].number, at)
             if document is not None:
                 db.execute(
                     "INSERT OR REPLACE INTO beliefs (study, seq, document) VALUES (?, ?, ?)",
@@ -374,6 +380,16 @@ class SQLiteStore(Store):
             if kind == "ask" and data is not None:
                 facts = {"context": facts}
             yield LogEntry(seq, kind, at, pull or None, arm, reason, reward, facts)
+
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        """See ``Store.changes``."""
+        with self._connections.reading() as db:
+            return changes_of(db, self._id(db, name), limit)
+
+    def milestones(self, name: str) -> list[Milestone]:
+        """See ``Store.milestones``."""
+        with self._connections.reading() as db:
+            return milestones_of(db, self._id(db, name))
 
     def put_key(self, key: KeyRecord) -> None:
         """See ``Store.put_key``."""

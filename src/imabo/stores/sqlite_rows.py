@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from imabo.arms import Restart
-from imabo.stores.base import NewArm, StaleView
+from imabo.stores.base import LogEntry, Milestone, NewArm, StaleView
+from imabo.stores.milestones import is_milestone, is_wider, superfluous
 from imabo.stores.refusals import misfit
-from imabo.stores.rows import dump
+from imabo.stores.rows import dump, to_change, to_milestone
 
 
 def names_in(db: sqlite3.Connection) -> list[str]:
@@ -121,3 +122,45 @@ def insert_event(
         "INSERT INTO events (study, seq, kind, at, data) VALUES (?, ?, ?, ?, ?)",
         (study, seq, kind, at, dump(data)),
     )
+
+
+def keep_milestone(db: sqlite3.Connection, study: int, before: int, after: int, at: float) -> None:
+    """Keep a milestone when the one between these numbers of pulls is due; after all counting."""
+    if not is_milestone(before, after):
+        return
+    # The key of the arms has their order, and the subquery keeps it for the list.
+    db.execute(
+        "INSERT INTO milestones (study, n_pulls, at, n_rewards, n_pending, reward_sum, "
+        "reward_squares, n_active, arm_pulls) SELECT id, n_pulls, ?2, n_rewards, n_pending, "
+        "reward_sum, squares, active, listed FROM studies, (SELECT sum(reward_squares) AS "
+        "squares, sum(state != 'retired') AS active, json_group_array(n_pulls) AS listed FROM "
+        "(SELECT * FROM arms WHERE study = ?1 ORDER BY id)) WHERE id = ?1",
+        (study, at),
+    )
+    if is_wider(before, after):
+        kept = db.execute("SELECT n_pulls FROM milestones WHERE study = ? ORDER BY 1", (study,))
+        db.executemany(
+            "DELETE FROM milestones WHERE study = ? AND n_pulls = ?",
+            [(study, n_pulls) for n_pulls in superfluous([row[0] for row in kept])],
+        )
+
+
+def milestones_of(db: sqlite3.Connection, study: int) -> list[Milestone]:
+    """A study's milestones in order."""
+    rows = db.execute(
+        "SELECT at, n_pulls, n_rewards, n_pending, reward_sum, reward_squares, n_active, "
+        "arm_pulls FROM milestones WHERE study = ? ORDER BY n_pulls",
+        (study,),
+    )
+    return [to_milestone(row) for row in rows]
+
+
+def changes_of(db: sqlite3.Connection, study: int, limit: int) -> list[LogEntry]:
+    """A study's newest changes by hand, in order."""
+    # Told which index: by itself, SQLite would go through the expiries as well.
+    rows = db.execute(
+        "SELECT seq, kind, at, data FROM events INDEXED BY events_changes WHERE study = ? "
+        "AND kind != 'expire' ORDER BY seq DESC LIMIT ?",
+        (study, limit),
+    )
+    return [to_change(row) for row in rows][::-1]

@@ -134,6 +134,27 @@ STEPS: Final[Steps] = (
         )
         """,
     ),
+    (
+        """
+        CREATE TABLE imabo_milestones (
+            study BIGINT NOT NULL REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            n_pulls BIGINT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            n_rewards BIGINT NOT NULL,
+            n_pending BIGINT NOT NULL,
+            reward_sum DOUBLE PRECISION NOT NULL,
+            reward_squares DOUBLE PRECISION NOT NULL,
+            n_active BIGINT NOT NULL,
+            arm_pulls TEXT NOT NULL,
+            PRIMARY KEY (study, n_pulls)
+        )
+        """,
+        # Changes by hand are few; the expiries between them may be many.
+        """
+        CREATE INDEX imabo_events_changes ON imabo_events (study, seq)
+        WHERE kind <> 'expire'
+        """,
+    ),
 )
 
 VERSION_TABLE: Final = """

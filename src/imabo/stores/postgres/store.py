@@ -19,6 +19,7 @@ from imabo.stores.base import (
     Expired,
     KeyRecord,
     LogEntry,
+    Milestone,
     NewArm,
     NewPull,
     PullRecord,
@@ -28,14 +29,24 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
+from imabo.stores.milestones import is_milestone
 from imabo.stores.postgres import statements as sql
 from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections, Found, Parameters
 from imabo.stores.postgres.feedback import Batch
+from imabo.stores.postgres.history import CHANGES, MILESTONES, keep_milestone
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.streaming import stream
 from imabo.stores.refusals import misfit, study_exists, unknown_study
-from imabo.stores.rows import dump, dump_or_none, to_arm, to_pull, to_snapshot
+from imabo.stores.rows import (
+    dump,
+    dump_or_none,
+    to_arm,
+    to_change,
+    to_milestone,
+    to_pull,
+    to_snapshot,
+)
 
 _LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 
@@ -155,7 +166,10 @@ class PostgresStore(Store):
             | sql.columns_of("pull", rows, *columns)
             | sql.columns_of("served", list(counts.items()), "arm", "n")
         )
-        is_plain = not arms and mark_at is None and document is None
+        after = pulls[-1].number if pulls else 0
+        before = after - len(pulls)
+        is_due = is_milestone(before, after)
+        is_plain = not arms and mark_at is None and document is None and not is_due
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             at_once = served | {"study_name": name} | self._payload(0)
@@ -172,6 +186,8 @@ class PostgresStore(Store):
                 db.execute(sql.PUT_BELIEFS, row)
             n_found, _ = db.execute(sql.SERVE, served | here | self._payload(study.id)).one()
             _check_arms(n_found, counts)
+            if is_due:
+                keep_milestone(db, study.id, before, after, at)
         return seq + 1
 
     def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
@@ -259,6 +275,15 @@ class PostgresStore(Store):
             if kind == "ask" and data is not None:
                 facts = {"context": facts}
             yield LogEntry(seq, kind, at, pull or None, arm, reason, reward, facts)
+
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        """See ``Store.changes``."""
+        rows = self._of(name, CHANGES, {"limit": limit})
+        return [to_change(row) for row in reversed(rows)]
+
+    def milestones(self, name: str) -> list[Milestone]:
+        """See ``Store.milestones``."""
+        return [to_milestone(row) for row in self._of(name, MILESTONES)]
 
     # --- access keys ----------------------------------------------------------------------------
 

@@ -55,6 +55,12 @@ events = _table(
     at=_FLOAT,
 )
 beliefs = _table("beliefs", **_columns(_NUMBER, "study", "seq"), document=_TEXT)
+milestones = _table(
+    "milestones",
+    **_columns(_NUMBER, "study", "n_pulls", "n_rewards", "n_pending", "n_active"),
+    **_columns(_FLOAT, "at", "reward_sum", "reward_squares"),
+    arm_pulls=_TEXT,
+)
 keys = _table(
     "keys",
     **_columns(_TEXT, "id", "name", "role", "studies", "secret_hash"),

@@ -27,6 +27,7 @@ from imabo.testing.stores.batches import BatchCases, TurnCases
 from imabo.testing.stores.beliefs import BeliefCases
 from imabo.testing.stores.decisions import DecisionCases
 from imabo.testing.stores.feedback import FeedbackCases
+from imabo.testing.stores.history import HistoryCases
 from imabo.testing.stores.lifecycle import LifecycleCases
 from imabo.testing.stores.upkeep import UpkeepCases
 
@@ -34,7 +35,14 @@ __all__ = ["StoreContract"]
 
 
 class StoreContract(
-    LifecycleCases, DecisionCases, FeedbackCases, BatchCases, TurnCases, BeliefCases, UpkeepCases
+    LifecycleCases,
+    DecisionCases,
+    FeedbackCases,
+    BatchCases,
+    TurnCases,
+    BeliefCases,
+    HistoryCases,
+    UpkeepCases,
 ):
     """What every store must do; subclass it with a fixture ``store``.
 

@@ -12,6 +12,7 @@ from imabo.arms import ArmState, Totals
 from imabo.stores.base import (
     Change,
     LogEntry,
+    Milestone,
     NewArm,
     NewPull,
     PullRecord,
@@ -70,6 +71,7 @@ class Everything:
     spaces: Sequence[Mapping[str, Any]]
     pulls: Sequence[PullRecord]
     log: Sequence[LogEntry]
+    milestones: Sequence[Milestone]
 
 
 def everything(store: Store, name: str = "study") -> Everything:
@@ -77,7 +79,8 @@ def everything(store: Store, name: str = "study") -> Everything:
     pulls: list[PullRecord] = []
     while page := store.pulls(name, after=len(pulls), limit=100):
         pulls += page
-    return Everything(store.load(name), store.spaces(name), pulls, list(store.log(name)))
+    log = list(store.log(name))
+    return Everything(store.load(name), store.spaces(name), pulls, log, store.milestones(name))
 
 
 class Writer:
