@@ -13,12 +13,13 @@ from typing import Any, Final, Protocol, TypeVar
 
 from imabo.arms import ActiveSet, ArmState, Restart
 from imabo.checks import checked_time
-from imabo.errors import KeyConflict, NothingToServe, RewardConflict
+from imabo.errors import KeyConflict, NothingToServe, RewardConflict, UnknownStudy
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
-from imabo.policies.base import Expand, Policy, Rounds
+from imabo.policies.base import Decision, Expand, Policy, Rounds, Serve
 from imabo.randomness import Draws
 from imabo.space import Space
 from imabo.stores.base import (
+    ArmRecord,
     Change,
     NewArm,
     NewPull,
@@ -48,6 +49,10 @@ class Request:
 class Proposer(Protocol):
     """Has proposals ready, so that no request waits for an oracle."""
 
+    @property
+    def n_ready(self) -> int:
+        """How many proposals wait to be taken."""
+
     def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
         """A proposal that is not an arm of the view yet, or None when none is ready."""
 
@@ -65,6 +70,7 @@ class _Draft:
     """What decisions in a row will write, and what they share; ``n_left`` are still to come."""
 
     n_left: int = 1
+    is_loose: bool = False
     rounds: Rounds | None = None
     pulls: list[NewPull] = field(default_factory=list)
     arms: list[NewArm] = field(default_factory=list)
@@ -121,12 +127,61 @@ class Engine:
 
         A request whose key is known gets the pulls that it got the first time.
         """
+        if self.is_shared and not self._is_torn:
+            served = self._serve_loosely(requests)
+            if served is not None:
+                return served
+            return self._in_turn(lambda now: self._serve(requests, now))
         return self._retrying(lambda now: self._serve(requests, now))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the view may be a moment old when pulls of known arms are decided from it.
+
+        So it is in services, where every process hears of the others' changes within a second. New
+        arms are always decided in turn.
+        """
+        return self.proposer is not None
 
     def _serve(self, requests: Sequence[Request], now: float) -> list[Served | KeyConflict]:
         keys = [request.key for request in requests if request.key is not None]
         known = self.store.keyed(self.record.name, keys) if keys else {}
         draft = _Draft(n_left=sum(request.count for request in requests))
+        served = self._decide_all(requests, known, draft, now)
+        if draft.pulls:
+            self._commit_pulls(draft, now)
+        return served
+
+    def _serve_loosely(self, requests: Sequence[Request]) -> list[Served | KeyConflict] | None:
+        """Serve from the view as it is, taking all keys to be new; None when that does not do."""
+        now = self.now()
+        draft = _Draft(n_left=sum(request.count for request in requests), is_loose=True)
+        try:
+            served = self._decide_all(requests, {}, draft, now)
+            placed = self.store.serve_known(
+                self.record.name, token=self.record.token, at=now, pulls=draft.pulls
+            )
+        except StaleView:
+            self._take_back(draft)
+            return None
+        except BaseException:
+            self._recover()
+            raise
+        self._is_torn = False
+        self._last_at = max(self._last_at, placed.at)
+        if placed.seq == self._seq + 1:
+            self._seq = placed.seq  # nobody else wrote: the view is the newest
+        else:
+            _renumber(served, placed.first - draft.pulls[0].number, placed.at)
+        return served
+
+    def _decide_all(
+        self,
+        requests: Sequence[Request],
+        known: dict[str, list[PullRecord]],
+        draft: _Draft,
+        now: float,
+    ) -> list[Served | KeyConflict]:
         served: list[Served | KeyConflict] = []
         for request in requests:
             before = None if request.key is None else known.get(request.key)
@@ -139,8 +194,6 @@ class Engine:
                 served.append(Served(before, is_new=False))
             else:
                 served.append(_key_conflict(request, len(before)))
-        if draft.pulls:
-            self._commit_pulls(draft, now)
         return served
 
     def _commit_pulls(self, draft: _Draft, now: float) -> None:
@@ -157,11 +210,14 @@ class Engine:
         except StaleView:
             if not draft.arms and draft.mark_at is None:
                 # Nothing but counts to take back: cheaper than reading the whole study again.
-                for pull in draft.pulls:
-                    self.view.take_back_pull(self.view.row_of(pull.arm))
-                self._is_torn = False
+                self._take_back(draft)
             raise
         self._last_at = now
+        self._is_torn = False
+
+    def _take_back(self, draft: _Draft) -> None:
+        for pull in draft.pulls:
+            self.view.take_back_pull(self.view.row_of(pull.arm))
         self._is_torn = False
 
     def follow(self, arm: int, reason: str, proposal: Proposal | None, context: Any) -> int:
@@ -204,6 +260,8 @@ class Engine:
             rounds = draft.rounds or self.policy.rounds(view, draft.n_left)
             draft.rounds, draft.n_left = rounds, draft.n_left - 1
             decision = rounds.decide(draws)
+            if draft.is_loose and self._needs_turn(decision):
+                raise StaleView
             if decision.mark:
                 draft.mark_at = view.totals.n_pulls
                 draft.rounds = None
@@ -219,6 +277,14 @@ class Engine:
                 PullRecord(number, arm, reason, "pending", now, None, None, request.context)
             )
         return made
+
+    def _needs_turn(self, decision: Decision) -> bool:
+        """Whether a decision changes more than counts, so that it must rest on the newest view."""
+        if decision.mark or isinstance(decision, Serve):
+            return decision.mark
+        if decision.source == "warmup" or self.proposer is None or not self.view.n_servable:
+            return True
+        return bool(self.proposer.n_ready) and not self.view.exhausted
 
     def _expand(
         self, decision: Expand, draws: Draws, now: float, draft: _Draft, rounds: Rounds
@@ -284,10 +350,11 @@ class Engine:
             return done
         fresh = [item for item in recorded if item[1].fresh]
         seq = max(item[1].seq for item in recorded)
-        if seq != self._seq + bool(fresh) or self._is_torn:
+        is_newest = seq == self._seq + bool(fresh)
+        if self._is_torn or not (is_newest or self.is_shared):
             self.refresh()
         elif fresh:
-            self._seq, self._last_at = seq, now
+            self._seq, self._last_at = seq if is_newest else self._seq, now
             for (_, reward), did in sorted(fresh, key=lambda item: item[0][0]):
                 row = self.view.row_of(did.arm)
                 self.view.count_reward(row, reward, was_pending=did.was_pending)
@@ -349,17 +416,8 @@ class Engine:
         if self.view.space.to_dict() == wanted:
             return
         snapshot = self.store.load(self.record.name)
-        states: dict[int, tuple[ArmState, ArmState | None]] = {}
-        n_arms = 0
-        for arm in snapshot.arms:
-            state, allowed = arm.state, space.allows(arm.config)
-            if state != "retired" and not allowed:
-                state = "retired"
-                states[arm.id] = (state, arm.state)
-            elif arm.retired_from is not None and allowed:
-                state = arm.retired_from
-                states[arm.id] = (state, None)
-            n_arms += state != "retired"
+        states = states_under(space, snapshot.arms)
+        n_arms = sum(states.get(arm.id, (arm.state, None))[0] != "retired" for arm in snapshot.arms)
         totals = snapshot.totals
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
         change = Change("space", {"space": wanted}, states, space=wanted, restart=restart)
@@ -413,6 +471,12 @@ class Engine:
     def refresh(self) -> None:
         """Bring the view up to date with what other processes wrote."""
         snapshot = self.store.load(self.record.name, since=self._seq)
+        if snapshot.study.token != self.record.token:
+            raise UnknownStudy(
+                f"study {self.record.name!r} was deleted",
+                "another study has its name now",
+                "open the study again",
+            )
         if self._is_torn or snapshot.space_version != self.space_version:
             self._take(self.store.load(self.record.name))
         elif snapshot.seq != self._seq:
@@ -429,6 +493,13 @@ class Engine:
                     # Others write a lot: hoping to be the fastest is a waste for a while.
                     self._crowded = _CROWDED
             self._crowded -= 1
+        except BaseException:
+            self._recover()
+            raise
+        return self._in_turn(action)
+
+    def _in_turn(self, action: Callable[[float], T]) -> T:
+        try:
             with self.store.turn(self.record.name):
                 self.refresh()
                 done = action(self.now())
@@ -500,6 +571,32 @@ class Engine:
     def _admit(self, new: NewArm) -> int:
         self.n_arms += 1
         return self.view.admit(new.id, new.config, mutated=new.mutated)
+
+
+def states_under(
+    space: Space, arms: Sequence[ArmRecord]
+) -> dict[int, tuple[ArmState, ArmState | None]]:
+    """The states of the arms that another space would change (see ``Change.states``).
+
+    Arms that it does not allow are retired, and arms that an earlier space retired come back.
+    """
+    states: dict[int, tuple[ArmState, ArmState | None]] = {}
+    for arm in arms:
+        allowed = space.allows(arm.config)
+        if arm.state != "retired" and not allowed:
+            states[arm.id] = ("retired", arm.state)
+        elif arm.retired_from is not None and allowed:
+            states[arm.id] = (arm.retired_from, None)
+    return states
+
+
+def _renumber(served: Sequence[Served | KeyConflict], shift: int, at: float) -> None:
+    """Give new pulls the numbers and the time that the store gave them."""
+    for one in served:
+        if isinstance(one, Served) and one.is_new:  # a repetition has the list of the first
+            one.pulls[:] = [
+                replace(pull, number=pull.number + shift, served_at=at) for pull in one.pulls
+            ]
 
 
 def _key_conflict(request: Request, count: int) -> KeyConflict:

@@ -65,6 +65,10 @@ class Hand:
     def __init__(self, *configs: dict[str, Any]) -> None:
         self.configs = list(configs)
 
+    @property
+    def n_ready(self) -> int:
+        return len(self.configs)
+
     def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
         return Proposal(self.configs.pop(0)) if self.configs else None
 

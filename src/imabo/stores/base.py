@@ -12,6 +12,10 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * ``serve`` and ``change`` rest on decisions made from a view. They name the ``seq`` of that view
   and raise ``StaleView`` when the study has moved on; the caller refreshes and decides again. So
   two processes on one database decide as if they took turns.
+* ``serve_known`` is for processes that may decide from a view that is a moment old, as a service's
+  do: the store numbers the pulls. It serves known arms that are active, under keys that are new,
+  in the study of that token; when it finds anything else it does nothing and raises ``StaleView``,
+  and the caller decides again in a turn. It never does so because of ``seq`` alone.
 * ``turn`` holds a study for the calling thread: until the block ends, nobody else changes the
   study. The block reads, and writes at most once, as its last act; the write is committed when the
   block ends, and undone when it raises. So a decision that was stale is made again where it cannot
@@ -170,6 +174,15 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """Where ``serve_known`` put pulls: the new ``seq``, the number of the first, their time."""
+
+    seq: int
+    first: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Rewarded:
     """What a reward did: ``fresh`` is false for a repetition, which changed nothing."""
 
@@ -300,6 +313,14 @@ class Store(ABC):
 
         ``mark_at`` (a number of pulls) also copies every arm's counters to its marked ones, as they
         were before these pulls. ``beliefs`` replaces the study's document; None leaves it.
+        """
+
+    @abstractmethod
+    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+        """Commit pulls of known arms that were decided from a view of any age; see above.
+
+        At least one. They count on from the last pull, whatever their ``number``, and their time is
+        not before its time.
         """
 
     @abstractmethod

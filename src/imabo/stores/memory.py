@@ -21,6 +21,7 @@ from imabo.stores.base import (
     Milestone,
     NewArm,
     NewPull,
+    Placed,
     PullRecord,
     Rewarded,
     Snapshot,
@@ -29,6 +30,7 @@ from imabo.stores.base import (
 )
 from imabo.stores.memory_rows import EXPIRED, PENDING, PRUNED, REWARDED, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, store_closed, study_exists, unknown_study
+from imabo.stores.rows import numbered
 
 
 class MemoryStore(Store):
@@ -151,28 +153,19 @@ class MemoryStore(Store):
                     arm.seq = study.seq
             if arms:
                 study.add_arms(arms)
-            for pull in pulls:
-                if pull.reason not in study.reasons:
-                    study.reasons.append(pull.reason)
-                study.arm.append(pull.arm)
-                study.reason.append(study.reasons.index(pull.reason))
-                study.state.append(PENDING)
-                study.served_at.append(at)
-                study.served_seq.append(study.seq)
-                study.reward.append(0.0)
-                study.rewarded_at.append(0.0)
-                study.rewarded_seq.append(0)
-                if pull.key is not None:
-                    study.keyed.setdefault(pull.key, []).append(pull.number - 1)
-                if pull.context is not None:
-                    study.contexts[pull.number - 1] = pull.context
-                arm = study.arms[pull.arm]
-                arm.n_pulls += 1
-                arm.n_pending += 1
-                arm.seq = study.seq
-            study.n_pending += len(pulls)
-            study.keep_milestone(len(study.arm) - len(pulls), at)
+            study.add_pulls(pulls, at)
             return study.seq
+
+    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+        """See ``Store.serve_known``."""
+        with self._lock:
+            study = self._study(name)
+            first = len(study.arm) + 1
+            study.check_known(token, pulls)
+            study.seq += 1
+            study.last_at = max(at, study.last_at)
+            study.add_pulls(numbered(pulls, first), study.last_at)
+            return Placed(study.seq, first, study.last_at)
 
     def reward_many(
         self, name: str, rewards: Sequence[tuple[int, float]], *, at: float

@@ -131,6 +131,41 @@ class StudyRows:
         if len(keys) < n_keys or any(part < len(self.keyed.get(key, ())) for key, part in keys):
             raise misfit("a key is given twice")
 
+    def check_known(self, token: str, pulls: Sequence[NewPull]) -> None:
+        """Refuse pulls that must be decided from the newest view."""
+        arms = [self.arms.get(pull.arm) for pull in pulls]
+        if (
+            token != self.record.token
+            or any(arm is None or arm.state != "active" for arm in arms)
+            or any(pull.key in self.keyed for pull in pulls if pull.key is not None)
+        ):
+            raise StaleView
+
+    def add_pulls(self, pulls: Sequence[NewPull], at: float) -> None:
+        """Serve arms that are there, and keep the milestone that is due."""
+        before = len(self.arm)
+        for pull in pulls:
+            if pull.reason not in self.reasons:
+                self.reasons.append(pull.reason)
+            self.arm.append(pull.arm)
+            self.reason.append(self.reasons.index(pull.reason))
+            self.state.append(PENDING)
+            self.served_at.append(at)
+            self.served_seq.append(self.seq)
+            self.reward.append(0.0)
+            self.rewarded_at.append(0.0)
+            self.rewarded_seq.append(0)
+            if pull.key is not None:
+                self.keyed.setdefault(pull.key, []).append(pull.number - 1)
+            if pull.context is not None:
+                self.contexts[pull.number - 1] = pull.context
+            arm = self.arms[pull.arm]
+            arm.n_pulls += 1
+            arm.n_pending += 1
+            arm.seq = self.seq
+        self.n_pending += len(pulls)
+        self.keep_milestone(before, at)
+
     def add_arms(self, arms: Sequence[NewArm]) -> None:
         """Add arms that passed ``check_arms``."""
         for new in arms:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from imabo.arms import Restart, Tally, Totals
-from imabo.stores.base import ArmRecord, LogEntry, Milestone, PullRecord, Snapshot, StudyRecord
+from imabo.stores.base import (
+    ArmRecord,
+    LogEntry,
+    Milestone,
+    NewPull,
+    PullRecord,
+    Snapshot,
+    StudyRecord,
+)
 
 
 def dump(value: object) -> str:
@@ -18,6 +27,14 @@ def dump(value: object) -> str:
 def dump_or_none(value: object) -> str | None:
     """A value as JSON; None stays None."""
     return None if value is None else dump(value)
+
+
+def numbered(pulls: Sequence[NewPull], first: int) -> list[NewPull]:
+    """Pulls that count on from a number, whatever theirs was."""
+    return [
+        pull if pull.number == number else replace(pull, number=number)
+        for number, pull in enumerate(pulls, start=first)
+    ]
 
 
 def to_snapshot(name: str, facts: Sequence[Any], arms: Sequence[ArmRecord]) -> Snapshot:

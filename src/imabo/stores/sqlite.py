@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,23 +19,26 @@ from imabo.stores.base import (
     Milestone,
     NewArm,
     NewPull,
+    Placed,
     PullRecord,
     Rewarded,
     Snapshot,
+    StaleView,
     Store,
     StudyRecord,
 )
 from imabo.stores.connections import Connections, Row
 from imabo.stores.refusals import reward_conflict, study_exists, unknown_study
-from imabo.stores.rows import dump, to_arm, to_pull, to_snapshot
+from imabo.stores.rows import dump, numbered, to_arm, to_pull, to_snapshot
 from imabo.stores.sqlite_rows import (
     advance,
     changes_of,
     check_arms,
+    check_known,
     insert_arms,
     insert_event,
+    insert_pulls,
     insert_space,
-    keep_milestone,
     milestones_of,
     names_in,
     oldest_pending_at,
@@ -201,44 +203,26 @@ class SQLiteStore(Store):
                     (new, study),
                 )
             insert_arms(db, study, new, arms)
-            db.executemany(
-                "INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq, "
-                "key, part, context) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
-                [
-                    (
-                        study,
-                        pull.number,
-                        pull.arm,
-                        pull.reason,
-                        at,
-                        new,
-                        pull.key,
-                        pull.part,
-                        None if pull.context is None else dump(pull.context),
-                    )
-                    for pull in pulls
-                ],
-            )
-            counts = Counter(pull.arm for pull in pulls)
-            served = db.executemany(
-                "UPDATE arms SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1, seq = ?2 "
-                "WHERE study = ?3 AND id = ?4",
-                [(n, new, study, arm) for arm, n in counts.items()],
-            )
-            check_arms(served, counts)
-            db.execute(
-                "UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1 "
-                "WHERE id = ?2",
-                (len(pulls), study),
-            )
-            if pulls:
-                keep_milestone(db, study, pulls[0].number - 1, pulls[-1].number, at)
+            insert_pulls(db, study, new, pulls, at)
             if document is not None:
                 db.execute(
                     "INSERT OR REPLACE INTO beliefs (study, seq, document) VALUES (?, ?, ?)",
                     (study, new, document),
                 )
             return new
+
+    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+        """See ``Store.serve_known``."""
+        with self._connections.writing() as db:
+            study = self._id(db, name)
+            seq, n_pulls, last_at = check_known(db, study, token, pulls)
+            at = max(at, last_at)
+            advance(db, study, seq, at)
+            try:
+                insert_pulls(db, study, seq + 1, numbered(pulls, n_pulls + 1), at)
+            except sqlite3.IntegrityError:
+                raise StaleView from None  # a key is known
+            return Placed(seq + 1, n_pulls + 1, at)
 
     def reward_many(
         self, name: str, rewards: Sequence[tuple[int, float]], *, at: float

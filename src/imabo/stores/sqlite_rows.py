@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from imabo.arms import Restart
-from imabo.stores.base import LogEntry, Milestone, NewArm, StaleView
+from imabo.stores.base import LogEntry, Milestone, NewArm, NewPull, StaleView
 from imabo.stores.milestones import is_milestone, is_wider, superfluous
 from imabo.stores.refusals import misfit
 from imabo.stores.rows import dump, to_change, to_milestone
@@ -65,6 +66,64 @@ def advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> None:
     )
     if moved.rowcount != 1:
         raise StaleView
+
+
+def check_known(
+    db: sqlite3.Connection, study: int, token: str, pulls: Sequence[NewPull]
+) -> tuple[int, int, float]:
+    """The study's seq, pulls and last time; refuses pulls that need a decision of the newest view.
+
+    That the keys are new is not checked here: the index of keys does that.
+    """
+    seq, n_pulls, last_at, known = db.execute(
+        "SELECT seq, n_pulls, last_at, token FROM studies WHERE id = ?", (study,)
+    ).fetchone()
+    arms = {pull.arm for pull in pulls}
+    (n_active,) = db.execute(
+        "SELECT count(*) FROM arms WHERE study = ? AND state = 'active' "
+        "AND id IN (SELECT value FROM json_each(?))",
+        (study, dump(list(arms))),
+    ).fetchone()
+    if token != known or n_active != len(arms):
+        raise StaleView
+    return seq, n_pulls, last_at
+
+
+def insert_pulls(
+    db: sqlite3.Connection, study: int, seq: int, pulls: Sequence[NewPull], at: float
+) -> None:
+    """Serve arms that are there, and keep the milestone that is due."""
+    db.executemany(
+        "INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq, "
+        "key, part, context) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
+        [
+            (
+                study,
+                pull.number,
+                pull.arm,
+                pull.reason,
+                at,
+                seq,
+                pull.key,
+                pull.part,
+                None if pull.context is None else dump(pull.context),
+            )
+            for pull in pulls
+        ],
+    )
+    counts = Counter(pull.arm for pull in pulls)
+    served = db.executemany(
+        "UPDATE arms SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1, seq = ?2 "
+        "WHERE study = ?3 AND id = ?4",
+        [(n, seq, study, arm) for arm, n in counts.items()],
+    )
+    check_arms(served, counts)
+    db.execute(
+        "UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1 WHERE id = ?2",
+        (len(pulls), study),
+    )
+    if pulls:
+        keep_milestone(db, study, pulls[0].number - 1, pulls[-1].number, at)
 
 
 def check_arms(update: sqlite3.Cursor, arms: Collection[int]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from imabo import policies
+from imabo import oracles, policies
 from imabo.bench.engine import Line
 from imabo.bench.service import load
 from imabo.bench.service.databases import Database
@@ -168,7 +168,8 @@ def processes(database: Database, plan: Plan) -> list[Line]:
             services = {}
             for workers in ("1", "2"):
                 url = database.fresh()
-                fill(url, [Past(name, plan.past) for name in studies])
+                # An oracle that costs nothing: several processes would prepare proposals meanwhile.
+                fill(url, [Past(name, plan.past, oracle=oracles.Random()) for name in studies])
                 arguments = ("service", "--store", url, "--workers", workers)
                 services[workers] = Service(stack.enter_context(hosted(*arguments)), plan)
             seen = plan.in_turn(
@@ -186,12 +187,12 @@ def processes(database: Database, plan: Plan) -> list[Line]:
 def slow_oracle(database: Database, plan: Plan) -> list[Line]:
     """Asks while the schedule wants arms all the time, by how long a proposal takes."""
     url = database.fresh()
-    oracles = {"fast": Slow(0.0), "waits": Slow(1.0), "computes": Slow(1.0, busy=True)}
+    kinds = {"fast": Slow(0.0), "waits": Slow(1.0), "computes": Slow(1.0, busy=True)}
     # The default's schedule: with 100 arms after 10,000 pulls there are 200 too few.
-    fill(url, [Past(name, plan.past, policies.Informed(), o) for name, o in oracles.items()])
+    fill(url, [Past(name, plan.past, policies.Informed(), o) for name, o in kinds.items()])
     with hosted("service", "--store", url) as address:
         service = Service(address, plan)
-        seen = plan.in_turn({name: lambda _, n=name: service.asks(n) for name in oracles})  # type: ignore[misc]
+        seen = plan.in_turn({name: lambda _, n=name: service.asks(n) for name in kinds})  # type: ignore[misc]
     name, fast = database.name, seen["fast"]
     return [
         tail_line(f"{name}: p99, an oracle that waits 1 s vs a fast one", seen["waits"], fast, 1.5),

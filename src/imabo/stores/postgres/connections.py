@@ -162,6 +162,23 @@ class Connections:
         """
         return self.read(statement, parameters)
 
+    def write_once(self, statement: Executable, parameters: Parameters) -> Found:
+        """The rows of a statement that is a transaction of its own, and never sent again.
+
+        None when it was refused for a row that is there already, and when the connection is lost:
+        then it may have been done.
+        """
+        with self.translated():
+            self.check()
+            try:
+                db, rows = _started(self._single, statement, parameters)
+            except DBAPIError as error:
+                if error.connection_invalidated or isinstance(error.orig, psycopg.IntegrityError):
+                    return []
+                raise
+            with self.returned(db):
+                return rows
+
     @contextmanager
     def locking(self, name: str) -> Iterator[tuple[Connection, Any]]:
         """A transaction that has locked a study's row, with the row; in a turn, a part of it."""

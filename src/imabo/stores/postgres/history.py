@@ -13,12 +13,12 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     literal_column,
     select,
     true,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from imabo.stores.milestones import is_wider, superfluous
 from imabo.stores.postgres.tables import arms, events, milestones, studies
@@ -53,17 +53,21 @@ _over_arms = (
     .subquery("over_arms")
 )
 _of_study = ("n_pulls", "n_rewards", "n_pending", "reward_sum")
-_KEEP: Final = insert(milestones).from_select(
-    ["study", "at", *_of_study, *_over_arms.c.keys()],
-    select(
-        studies.c.id,
-        bindparam("now", type_=Double),
-        *(studies.c[key] for key in _of_study),
-        *_over_arms.c,
+_KEEP: Final = (
+    upsert(milestones)
+    .from_select(
+        ["study", "at", *_of_study, *_over_arms.c.keys()],
+        select(
+            studies.c.id,
+            bindparam("now", type_=Double),
+            *(studies.c[key] for key in _of_study),
+            *_over_arms.c,
+        )
+        .select_from(studies)
+        .join(_over_arms, true())
+        .where(studies.c.id == _STUDY),
     )
-    .select_from(studies)
-    .join(_over_arms, true())
-    .where(studies.c.id == _STUDY),
+    .on_conflict_do_nothing()
 )
 _KEPT: Final = (
     select(milestones.c.n_pulls).where(milestones.c.study == _STUDY).order_by(milestones.c.n_pulls)

@@ -283,16 +283,31 @@ _served = _rows("served", arm=BigInteger(), n=BigInteger())
 _N_PULLS = bindparam("n_pulls_new", type_=BigInteger)
 
 
-def _serve(study: ColumnElement[int], is_there: ColumnElement[bool]) -> ReturningUpdate[Any]:
+def _serve(
+    study: ColumnElement[int],
+    is_there: ColumnElement[bool],
+    *,
+    seq: ColumnElement[int] = _SEQ,
+    at: ColumnElement[float] = _AT,
+    before: ColumnElement[int] | None = None,
+) -> ReturningUpdate[Any]:
+    number, *rest = _new_pulls.c
     inserted = insert(pulls).from_select(
         ["study", *_new_pulls.c.keys(), "state", "served_at", "served_seq"],
-        select(study, *_new_pulls.c, literal_column("'pending'"), _AT, _SEQ).where(is_there),
+        select(
+            study,
+            number if before is None else before + number,
+            *rest,
+            literal_column("'pending'"),
+            at,
+            seq,
+        ).where(is_there),
     )
     counted = (
         update(arms)
         .where(arms.c.study == study, _is_arm("served_arm"), arms.c.id == _served.c.arm)
         .values(n_pulls=arms.c.n_pulls + _served.c.n, n_pending=arms.c.n_pending + _served.c.n)
-        .values(seq=_SEQ)
+        .values(seq=seq)
         .returning(arms.c.id)
         .cte("counted")
     )
@@ -300,36 +315,65 @@ def _serve(study: ColumnElement[int], is_there: ColumnElement[bool]) -> Returnin
         update(studies)
         .where(studies.c.id == study)
         .values(
-            seq=_SEQ,
-            last_at=_AT,
+            seq=seq,
+            last_at=at,
             n_pulls=studies.c.n_pulls + _N_PULLS,
             n_pending=studies.c.n_pending + _N_PULLS,
             marked_at=func.coalesce(bindparam("mark_at", type_=BigInteger), studies.c.marked_at),
         )
         .add_cte(inserted.cte("inserted"))
-        .returning(select(func.count()).select_from(counted).scalar_subquery(), _NOTIFIED)
+        .returning(
+            select(func.count()).select_from(counted).scalar_subquery().label("n_counted"),
+            _NOTIFIED,
+            studies.c.seq,
+            (studies.c.n_pulls - _N_PULLS).label("before"),
+            studies.c.last_at,
+        )
     )
 
 
 SERVE: Final = _serve(_STUDY, true())
 # The same for pulls of known arms only, with LOCK and the checks in it: a whole transaction that
 # goes there and back once. It does nothing, and returns no row, when there is anything to refuse.
-_n_served_arms = (
+_named_study = studies.c.name == bindparam("study_name", type_=Text)
+_served_arms = (
     select(func.count())
     .select_from(arms)
     .where(arms.c.study == studies.c.id, _is_arm("served_arm"))
-    .scalar_subquery()
 )
+_n_named = func.cardinality(_array("served_arm", BigInteger()))
 _current = (
     select(studies.c.id)
-    .where(studies.c.name == bindparam("study_name", type_=Text))
-    .where(studies.c.seq == _SEQ - literal_column("1"))
-    .where(_n_served_arms == func.cardinality(_array("served_arm", BigInteger())))
+    .where(_named_study, studies.c.seq == _SEQ - literal_column("1"))
+    .where(_served_arms.scalar_subquery() == _n_named)
     .with_for_update(key_share=True)
     .cte("current")
 )
 _current_id = select(_current.c.id).scalar_subquery()
 SERVE_AT_ONCE: Final = _serve(_current_id, _current_id.is_not(None))
+# And for a view of any age: the numbers, the seq and the time come from the study's row. An arm
+# that is paused while this waits for the row is served once more.
+_are_active = _served_arms.where(arms.c.state == literal_column("'active'")).scalar_subquery()
+_newest = (
+    select(
+        studies.c.id,
+        studies.c.n_pulls,
+        (studies.c.seq + literal_column("1")).label("seq"),
+        func.greatest(studies.c.last_at, _AT).label("at"),
+    )
+    .where(_named_study, studies.c.token == bindparam("study_token", type_=Text))
+    .where(_are_active == _n_named)
+    .with_for_update(key_share=True)
+    .cte("newest")
+)
+_newest_id = select(_newest.c.id).scalar_subquery()
+SERVE_KNOWN: Final = _serve(
+    _newest_id,
+    _newest_id.is_not(None),
+    seq=select(_newest.c.seq).scalar_subquery(),
+    at=select(_newest.c.at).scalar_subquery(),
+    before=select(_newest.c.n_pulls).scalar_subquery(),
+)
 _belief = upsert(beliefs)
 PUT_BELIEFS: Final = _belief.on_conflict_do_update(
     index_elements=["study"],

@@ -7,13 +7,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from imabo.arms import Restart
-from imabo.errors import RewardConflict
+from imabo.errors import RewardConflict, StoreError
 from imabo.stores.base import (
     Change,
     Expired,
@@ -22,6 +22,7 @@ from imabo.stores.base import (
     Milestone,
     NewArm,
     NewPull,
+    Placed,
     PullRecord,
     Rewarded,
     Snapshot,
@@ -41,6 +42,7 @@ from imabo.stores.refusals import misfit, study_exists, unknown_study
 from imabo.stores.rows import (
     dump,
     dump_or_none,
+    numbered,
     to_arm,
     to_change,
     to_milestone,
@@ -154,18 +156,9 @@ class PostgresStore(Store):
         beliefs: Mapping[str, Any] | None = None,
     ) -> int:
         """See ``Store.serve``."""
-        rows = [
-            (new.number, new.arm, new.reason, new.key, new.part, dump_or_none(new.context))
-            for new in pulls
-        ]
         counts = Counter(new.arm for new in pulls)
         document = dump_or_none(beliefs)
-        columns = ("number", "arm", "reason", "key", "part", "context")
-        served = (
-            {"now": at, "n_pulls_new": len(rows), "mark_at": mark_at, "new_seq": seq + 1}
-            | sql.columns_of("pull", rows, *columns)
-            | sql.columns_of("served", list(counts.items()), "arm", "n")
-        )
+        served = _served(pulls, counts, at) | {"mark_at": mark_at, "new_seq": seq + 1}
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
@@ -184,11 +177,28 @@ class PostgresStore(Store):
             if document is not None:
                 row = {"study": study.id, "seq": seq + 1, "document": document}
                 db.execute(sql.PUT_BELIEFS, row)
-            n_found, _ = db.execute(sql.SERVE, served | here | self._payload(study.id)).one()
-            _check_arms(n_found, counts)
+            done = db.execute(sql.SERVE, served | here | self._payload(study.id)).one()
+            _check_arms(done.n_counted, counts)
             if is_due:
                 keep_milestone(db, study.id, before, after, at)
         return seq + 1
+
+    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+        """See ``Store.serve_known``."""
+        if self._connections.holds(name):
+            raise misfit("a turn decides from the newest view, and serves with serve()")
+        served = _served(numbered(pulls, 1), Counter(new.arm for new in pulls), at)
+        wanted = {"study_name": name, "study_token": token, "mark_at": None} | self._payload(0)
+        rows = self._connections.write_once(sql.SERVE_KNOWN, served | wanted)
+        if not rows:
+            self._connections.study_id(name)  # raises when there is none
+            raise StaleView
+        before, after = rows[0].before, rows[0].before + len(pulls)
+        if is_milestone(before, after):
+            # The pulls are there already; they must not seem to be lost for want of a milestone.
+            with suppress(StoreError), self._connections.locking(name) as (db, study):
+                keep_milestone(db, study.id, before, after, rows[0].last_at)
+        return Placed(rows[0].seq, before + 1, rows[0].last_at)
 
     def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
         """See ``Store.change``."""
@@ -342,6 +352,20 @@ class PostgresStore(Store):
         # Pulls come in order of time, so nothing pending will ever be older than this.
         if oldest is not None and self._connections.is_settled:
             self._bounds[name] = study, oldest
+
+
+def _served(pulls: Sequence[NewPull], counts: Mapping[int, int], at: float) -> dict[str, Any]:
+    """What the statements that serve take."""
+    rows = [
+        (new.number, new.arm, new.reason, new.key, new.part, dump_or_none(new.context))
+        for new in pulls
+    ]
+    columns = ("number", "arm", "reason", "key", "part", "context")
+    return (
+        {"now": at, "n_pulls_new": len(rows)}
+        | sql.columns_of("pull", rows, *columns)
+        | sql.columns_of("served", list(counts.items()), "arm", "n")
+    )
 
 
 def _advanced(study: Any, seq: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from imabo.testing.stores.beliefs import BeliefCases
 from imabo.testing.stores.decisions import DecisionCases
 from imabo.testing.stores.feedback import FeedbackCases
 from imabo.testing.stores.history import HistoryCases
+from imabo.testing.stores.known import KnownCases
 from imabo.testing.stores.lifecycle import LifecycleCases
 from imabo.testing.stores.upkeep import UpkeepCases
 
@@ -42,6 +43,7 @@ class StoreContract(
     TurnCases,
     BeliefCases,
     HistoryCases,
+    KnownCases,
     UpkeepCases,
 ):
     """What every store must do; subclass it with a fixture ``store``.
