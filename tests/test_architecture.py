@@ -28,7 +28,7 @@ LAYERS: list[set[str]] = [
     {"bounds", "confidence", "randomness", "settings", "density", "gaussian"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
-    {"checks", "records", "engine", "facts", "recommend", "export", "replay", "study"},
+    {"checks", "records", "engine", "facts", "recommend", "export", "replay", "study", "insight"},
     {"client"},
     {"imabo"},
     {"bench", "demo", "server", "testing"},
@@ -49,6 +49,7 @@ HOMES: dict[str, set[str]] = {
         "starlette",
         "uvicorn",
     },
+    "cli": {"rich", "shtab"},
     "client": {"httpx"},
     "bench/service": {"fastapi", "psycopg", "uvicorn"},
     "stores/postgres": {"psycopg", "sqlalchemy"},
@@ -195,7 +196,9 @@ def test_nothing_optional_is_imported_at_the_top_of_a_module_but_at_home() -> No
     assert wrong == []
 
 
-@pytest.mark.parametrize("library", ["fastapi", "httpx", "psycopg", "sqlalchemy", "uvicorn"])
+@pytest.mark.parametrize(
+    "library", ["fastapi", "httpx", "psycopg", "rich", "shtab", "sqlalchemy", "uvicorn"]
+)
 def test_a_library_with_a_home_is_used_nowhere_else(library: str) -> None:
     wrong = [
         where(path, entry)

@@ -71,20 +71,9 @@ def test_most_feedback_is_late_or_lost() -> None:
     assert later > at_once
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["demo", "--store", "mysql://x"], 1, "mysql://x"),
-        (["demo", "--rounds", "5"], 2, "5 is not from 100"),
-        (["demo", "--rounds", "many"], 2, "many"),
-        ([], 2, "command"),
-    ],
-)
-def test_wrong_usage_is_explained(
-    arguments: list[str], code: int, words: str, tmp_path: Path
-) -> None:
-    done = command(*arguments, cwd=tmp_path)
-    assert done.returncode == code
-    assert words in done.stderr
+def test_a_store_that_cannot_be_used_is_explained(tmp_path: Path) -> None:
+    done = command("demo", "--store", "mysql://x", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "mysql://x" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ from typing import Self
 from imabo.client.aio import AsyncSender, AsyncTransport
 from imabo.client.async_study import AsyncRemoteStudy
 from imabo.client.blocking import Sender, Transport
+from imabo.client.documents import RemoteFacts
 from imabo.client.lifetime import watch
 from imabo.client.session import Session, check_timeout
 from imabo.client.study_calls import StudyCalls
@@ -107,6 +108,10 @@ class AsyncClient:
     async def studies(self) -> list[str]:
         """The names of all studies that the key may see, in alphabetical order."""
         return await self._transport.run(self._session.names())
+
+    async def facts(self) -> list[RemoteFacts]:
+        """Every study that the key may see, with its counts, in one call."""
+        return await self._transport.run(self._session.all_facts())
 
     async def delete(self, name: str) -> None:
         """Delete a study with everything that it learned, for good."""

@@ -203,6 +203,35 @@ class AsyncRemoteStudy:
             await self._run(self._calls.export(file, form))
             await asyncio.to_thread(copy_export, file, target)
 
+    # --- what is drawn from it ------------------------------------------------------------------
+
+    async def overview(self, trend: int = 0) -> dict[str, Any]:
+        """The key figures, as ``imabo.insight.overview`` makes them, in plain values.
+
+        Args:
+            trend: For so many points of the rolling mean of the reward as well, up to 200.
+        """
+        return await self._run(self._calls.overview(trend))
+
+    async def table(self, **query: str | int | float | bool) -> dict[str, Any]:
+        """The arms with their intervals, as ``imabo.insight.arm_table`` makes them.
+
+        Args:
+            query: Its arguments: sort, descending, states (with commas), text, offset, limit.
+        """
+        return await self._run(self._calls.table(query))
+
+    async def report(self) -> str:
+        """The figures as one HTML file that needs nothing else."""
+        with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
+            await self._run(self._calls.report(file))
+            file.seek(0)
+            return file.read().decode()
+
+    async def preview_space(self, space: Space) -> dict[str, Any]:
+        """Which arms ``update_space`` would retire and bring back, before it is done."""
+        return await self._run(self._calls.preview_space(space))
+
     # --- changes by hand ------------------------------------------------------------------------
 
     async def update_space(self, space: Space) -> None:

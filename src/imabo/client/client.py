@@ -6,6 +6,7 @@ from ssl import SSLContext
 from typing import Self
 
 from imabo.client.blocking import Sender, Transport
+from imabo.client.documents import RemoteFacts
 from imabo.client.lifetime import watch
 from imabo.client.session import Session, check_timeout
 from imabo.client.study import RemoteStudy
@@ -114,6 +115,10 @@ class Client:
     def studies(self) -> list[str]:
         """The names of all studies that the key may see, in alphabetical order."""
         return self._transport.run(self._session.names())
+
+    def facts(self) -> list[RemoteFacts]:
+        """Every study that the key may see, with its counts, in one call."""
+        return self._transport.run(self._session.all_facts())
 
     def delete(self, name: str) -> None:
         """Delete a study with everything that it learned, for good."""

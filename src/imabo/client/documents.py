@@ -21,6 +21,8 @@ from imabo.space.scalars import show
 
 T = TypeVar("T")
 
+_FILES: Final = ("application/x-ndjson", "text/csv", "text/html")
+
 ERRORS: Final[Mapping[str, type[ImaboError]]] = {
     thing.code: thing
     for thing in vars(errors).values()
@@ -203,7 +205,14 @@ def read(call: Call, answer: Answer, decode: Callable[[Any], T]) -> T:
 
 def _is_file(answer: Answer) -> bool:
     media_type = answer.headers.get("content-type", "").partition(";")[0]
-    return answer.status == 200 and media_type in ("application/x-ndjson", "text/csv")
+    return answer.status == 200 and media_type in _FILES
+
+
+def document_of(document: Any) -> dict[str, Any]:
+    """An object as the service wrote it."""
+    if not isinstance(document, dict):
+        raise TypeError("an object was expected")
+    return document
 
 
 def nothing_of(document: Any) -> None:

@@ -145,6 +145,14 @@ class Session:
 
         return (yield from self.call(Call("GET", path_of("studies")), decode))
 
+    def all_facts(self) -> Steps[list[RemoteFacts]]:
+        """What the service knows of every study that the key may see."""
+
+        def decode(document: Any) -> list[RemoteFacts]:
+            return [facts_of(study) for study in document["studies"]]
+
+        return (yield from self.call(Call("GET", path_of("studies")), decode))
+
     def delete(self, name: str) -> Steps[None]:
         """Delete a study."""
         self.check_open()

@@ -17,6 +17,7 @@ from imabo.client.documents import (
     arm_of,
     arms_of,
     best_of,
+    document_of,
     nothing_of,
     page_of,
     pull_of,
@@ -239,6 +240,34 @@ class StudyCalls:
         """The study as a file."""
         call = Call("GET", self._path("export"), params={"format": form}, sink=sink)
         yield from self._call(call, nothing_of)
+
+    # --- what is drawn from it ------------------------------------------------------------------
+
+    def overview(self, trend: int) -> Steps[dict[str, Any]]:
+        """The key figures."""
+        params = {"trend": trend} if trend else {}
+        call = Call("GET", self._path("overview"), params=params)
+        return (yield from self._call(call, document_of))
+
+    def table(self, query: Mapping[str, str | int | float | bool]) -> Steps[dict[str, Any]]:
+        """The arms with their intervals, sorted and filtered."""
+        params = {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in query.items()
+        }
+        return (yield from self._call(Call("GET", self._path("table"), params=params), document_of))
+
+    def report(self, sink: IO[bytes]) -> Steps[None]:
+        """The figures as one HTML file."""
+        yield from self._call(Call("GET", self._path("report"), sink=sink), nothing_of)
+
+    def preview_space(self, space: Space) -> Steps[dict[str, Any]]:
+        """What another space would do to the arms."""
+        self.check_open()
+        body = json_of(space=checked_space(space).to_dict())
+        return (
+            yield from self._call(Call("POST", self._path("space", "preview"), body), document_of)
+        )
 
     # --- changes by hand ------------------------------------------------------------------------
 

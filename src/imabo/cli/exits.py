@@ -1,0 +1,70 @@
+"""Exit codes: what each one means, and which error ends with which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from imabo.errors import (
+    Forbidden,
+    ImaboError,
+    SchemaTooNew,
+    StoreError,
+    Unauthorized,
+    Unavailable,
+    UnknownArm,
+    UnknownPull,
+    UnknownStudy,
+)
+
+MEANINGS: Final[Mapping[int, str]] = {
+    0: "done",
+    1: "an error, explained",
+    2: "wrong usage",
+    3: "not found: no such study or arm",
+    4: "refused: the key is missing, unknown or does not allow it",
+    5: "away: the service or the database does not answer",
+    130: "interrupted",
+}
+_CLASSES: Final[Mapping[int, tuple[type[ImaboError], ...]]] = {
+    # A database that is too new is there; it is this program that cannot read it.
+    1: (SchemaTooNew,),
+    3: (UnknownStudy, UnknownArm, UnknownPull),
+    4: (Unauthorized, Forbidden),
+    5: (Unavailable, StoreError),
+}
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood.
+
+    Args:
+        what: What is wrong with it.
+        command: Whose help says how it goes, such as ``imabo show``.
+        usage: How the command is written, when it is at hand.
+    """
+
+    def __init__(self, what: str, command: str = "imabo", usage: str = "") -> None:
+        super().__init__(what)
+        self.command = command
+        self.usage = usage
+
+
+def exit_code(error: ImaboError) -> int:
+    """What the command ends with because of an error.
+
+    Example:
+        >>> exit_code(UnknownStudy("no study is named 'x'", "there is none", "check the name"))
+        3
+    """
+    found = (code for code, classes in _CLASSES.items() if isinstance(error, classes))
+    return next(found, 1)
+
+
+def error_document(error: ImaboError | UsageError) -> dict[str, dict[str, str]]:
+    """An error as ``--json`` writes it to standard error."""
+    if isinstance(error, UsageError):
+        parts = ("usage", str(error), "the command cannot be understood", f"{error.command} --help")
+    else:
+        parts = (error.code, error.what, error.why, error.fix)
+    return {"error": dict(zip(("code", "what", "why", "fix"), parts, strict=True))}

@@ -1,0 +1,173 @@
+"""What goes to the terminal: JSON, tables and lines, with nothing in them that it would obey."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+
+def clean(text: object) -> str:
+    r"""A text on one line, with everything that does not print written as an escape.
+
+    Names and values come from anywhere; an escape sequence in one must not reach the terminal.
+
+    Example:
+        >>> clean("a\x1b[31mb\n")
+        'a\\x1b[31mb\\n'
+    """
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown
+    )
+
+
+def clean_lines(text: str) -> str:
+    """As ``clean``, but lines stay lines."""
+    return "\n".join(clean(line) for line in text.split("\n"))
+
+
+def write_json(document: object, out: TextIO | None = None) -> None:
+    """One JSON document on a line of its own; ASCII, so that any terminal and pipe takes it."""
+    out = sys.stdout if out is None else out
+    out.write(json.dumps(document, allow_nan=False) + "\n")
+    out.flush()
+
+
+def say(text: str = "") -> None:
+    """A line on standard output; what comes from users has been cleaned."""
+    sys.stdout.write(f"{text}\n")
+
+
+def tell(text: str) -> None:
+    """A line on standard error, beside the output."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+
+
+def count(n: int, noun: str = "") -> str:
+    """A count, of things when a noun is given.
+
+    Example:
+        >>> count(1234567), count(1, "arm"), count(2, "arm")
+        ('1,234,567', '1 arm', '2 arms')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}" if noun else f"{n:,}"
+
+
+def number(value: float | None) -> str:
+    """A measured number, as precise as it is worth reading.
+
+    Example:
+        >>> number(0.123456), number(None), number(2.0), number(54321.0)
+        ('0.1235', '-', '2', '54,321')
+    """
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def span(ends: Sequence[float | None] | None) -> str:
+    """An interval; an end that is missing has no limit.
+
+    Example:
+        >>> span([0.25, 1 / 3]), span([None, 1.0]), span(None)
+        ('[0.25, 0.3333]', '[-inf, 1]', '')
+    """
+    if ends is None:
+        return ""
+    low, high = ends
+    return f"[{number(-math.inf if low is None else low)}, " + (
+        f"{number(math.inf if high is None else high)}]"
+    )
+
+
+def config_text(config: Mapping[str, Any]) -> str:
+    """A configuration on one line.
+
+    Example:
+        >>> config_text({"model": "large", "x": 0.123456, "rerank": True})
+        'model=large x=0.1235 rerank=true'
+    """
+    return " ".join(f"{clean(name)}={value_text(value)}" for name, value in config.items())
+
+
+def value_text(value: object) -> str:
+    """A value of a configuration; text is quoted where it would be taken for something else."""
+    if isinstance(value, float):
+        return number(value)
+    if not isinstance(value, str):
+        return json.dumps(value)
+    plain = value and value.isprintable() and not any(char in ' "=' for char in value)
+    return value if plain and not _is_json(value) else clean(json.dumps(value, ensure_ascii=False))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def when(seconds: float | None) -> str:
+    """A time, in UTC.
+
+    Example:
+        >>> when(0.0)
+        '1970-01-01 00:00:00 UTC'
+    """
+    if seconds is None:
+        return "never"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass
+class Table:
+    """Rows of cleaned text under titles.
+
+    Columns named in ``right`` hold numbers; those in ``long`` give way on a narrow terminal.
+    """
+
+    titles: Sequence[str]
+    right: frozenset[str] = frozenset()
+    long: frozenset[str] = frozenset({"config"})
+    rows: list[Sequence[str]] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """The table as plain text.
+
+        Example:
+            >>> rows = [["1", "0.5"], ["12", "0.25"]]
+            >>> Table(["arm", "mean"], frozenset({"arm"}), rows=rows).lines()
+            ['arm  mean', '  1  0.5', ' 12  0.25']
+        """
+        whole = [self.titles, *self.rows]
+        widths = [max(len(row[i]) for row in whole) for i in range(len(self.titles))]
+        return ["  ".join(self._cells(row, widths)).rstrip() for row in whole]
+
+    def _cells(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
+        return [
+            cell.rjust(width) if title in self.right else cell.ljust(width)
+            for cell, width, title in zip(row, widths, self.titles, strict=True)
+        ]
+
+
+def print_table(table: Table) -> None:
+    """A table: drawn for a terminal where rich is installed, plain text otherwise."""
+    if sys.stdout.isatty():
+        try:
+            from imabo.cli.drawing import draw_table
+        except ImportError:
+            pass
+        else:
+            draw_table(table)
+            return
+    for line in table.lines():
+        say(line)

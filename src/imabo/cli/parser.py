@@ -1,0 +1,115 @@
+"""The command line's grammar: its commands in groups, and help that teaches them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from imabo.cli.exits import MEANINGS, UsageError
+
+Subparsers = Any  # argparse has no public name for it
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    Args:
+        name: The word for it.
+        help: One line for the list of commands.
+        about: What it does, for its own help; empty when ``load`` says it.
+        example: A command that works, for a study of the name ``support-answers``.
+        arguments: Adds its arguments.
+        run: What does it, as ``module:function``, imported only when it is called for.
+        load: For a command that is declared elsewhere: adds its parser.
+    """
+
+    name: str
+    help: str
+    about: str
+    example: str
+    arguments: Callable[[argparse.ArgumentParser], None] | None = None
+    run: str = ""
+    load: Callable[[Subparsers], None] | None = None
+
+    def add_to(self, parsers: Subparsers, *, whole: bool) -> None:
+        """Add its parser; without ``whole``, only its name when it is declared elsewhere."""
+        if self.load is not None and whole:
+            if self.name not in parsers.choices:  # one load may declare several commands
+                self.load(parsers)
+            parser = parsers.choices[self.name]
+        else:
+            parser = parsers.add_parser(self.name, help=self.help, description=self.about)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.description = _wrapped(parser.description or self.help)
+        parser.epilog = f"example:\n  {self.example}"
+        if self.arguments is not None:
+            self.arguments(parser)
+            parser.set_defaults(run=self.run, command=f"imabo {self.name}")
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises what is wrong instead of ending the program, so that it can be told as JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line."""
+        raise UsageError(message, self.prog, self.format_usage())
+
+
+class _TopParser(Parser):
+    """The ``imabo`` command itself, whose help lists the commands by groups."""
+
+    def format_help(self) -> str:
+        """The help of ``imabo``."""
+        from imabo.cli.commands import GROUPS
+
+        lines = [self.format_usage(), self.description or "", ""]
+        for title, commands in GROUPS:
+            lines += [f"{title}:", *(f"  {one.name:11} {one.help}" for one in commands), ""]
+        lines += [
+            "Commands about studies take --store URL (a database) or --url URL (a service), or",
+            "IMABO_STORE or IMABO_URL in the environment, with the access key in IMABO_KEY; and",
+            "--json: one JSON document on standard output, errors as JSON on standard error.",
+            "",
+            "exit codes:",
+            *(f"  {code:<4} {meaning}" for code, meaning in MEANINGS.items()),
+            "",
+            "Each command tells more: imabo COMMAND --help",
+            "",
+        ]
+        return "\n".join(lines)
+
+
+_ABOUT: Final = "Tune a live system while it serves: see what was learned, and step in."
+
+
+def make_parser(wanted: str | None = None) -> argparse.ArgumentParser:
+    """The parser of ``imabo``.
+
+    Args:
+        wanted: The command that is called, so that no other has to be imported; ``"*"`` for all of
+            them whole.
+
+    Example:
+        >>> make_parser().parse_args(["best", "support-answers"]).study
+        'support-answers'
+    """
+    from imabo.cli.commands import GROUPS
+
+    parser = _TopParser(prog="imabo", description=_ABOUT)
+    parsers = parser.add_subparsers(
+        required=True, metavar="command", dest="name", parser_class=Parser
+    )
+    commands = [command for _, group in GROUPS for command in group]
+    loads = {command.load for command in commands if wanted in ("*", command.name)}
+    for command in commands:
+        command.add_to(parsers, whole=command.load in loads)
+    return parser
+
+
+def _wrapped(text: str) -> str:
+    import textwrap
+
+    return "\n\n".join(textwrap.fill(part, 88) for part in text.split("\n\n"))

@@ -1,0 +1,127 @@
+"""Where studies are: a database that is opened here, or a service; commands do not care which."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from imabo.arms import Arm, ArmState
+from imabo.cli.documents import Document
+from imabo.cli.exits import UsageError
+from imabo.errors import StoreError
+from imabo.recommend import Best
+from imabo.server.settings import read_settings
+from imabo.space import Config, Space
+from imabo.stores import Store, open_store
+
+TableQuery = dict[str, str | int | bool]
+
+
+class Place(Protocol):
+    """What commands ask of a place. Documents have the shapes of the HTTP API."""
+
+    def studies(self) -> list[Document]:
+        """Every study."""
+
+    def study(self, name: str) -> Document:
+        """A study; ``UnknownStudy`` when there is none."""
+
+    def overview(self, name: str, trend: int = 0) -> Document:
+        """Its key figures, with so many points of the reward over time."""
+
+    def table(self, name: str, query: TableQuery) -> Document:
+        """Its arms with intervals; see ``imabo.insight.arm_table``."""
+
+    def report(self, name: str) -> str:
+        """Its figures as one HTML file."""
+
+    def best(self, name: str, level: float) -> Best:
+        """Its recommendation."""
+
+    def arms(self, name: str) -> list[Arm]:
+        """Its arms."""
+
+    def put_state(self, name: str, arm: int, state: ArmState) -> Arm:
+        """Pause, resume or retire an arm."""
+
+    def add_arm(self, name: str, config: Config) -> Arm:
+        """Admit a configuration."""
+
+    def preview_space(self, name: str, space: Space) -> Document:
+        """What another space would do to the arms."""
+
+    def update_space(self, name: str, space: Space) -> None:
+        """Move on to another space."""
+
+    def export(self, name: str, file: TextIO, form: str) -> None:
+        """Write a study to a file."""
+
+    def delete(self, name: str) -> None:
+        """Delete a study."""
+
+    def close(self) -> None:
+        """Release connections and files."""
+
+
+@contextmanager
+def place_of(options: argparse.Namespace) -> Iterator[Place]:
+    """The place that a command line means."""
+    url = service_url(options)
+    if url is None:
+        from imabo.cli.local import LocalPlace
+
+        with store_of(options) as store, closing(LocalPlace(store)) as local:
+            yield local
+    else:
+        from imabo.cli.remote import RemotePlace
+
+        key = options.key or os.environ.get("IMABO_KEY") or None
+        with closing(RemotePlace(url, key)) as remote:
+            yield remote
+
+
+@contextmanager
+def store_of(options: argparse.Namespace, *, may_create: bool = False) -> Iterator[Store]:
+    """The database that a command line means."""
+    url = read_settings({"store": options.store}, os.environ).store
+    if not may_create:
+        _check_exists(url)
+    with closing(open_store(url)) as store:
+        yield store
+
+
+def service_url(options: argparse.Namespace) -> str | None:
+    """The address of the service that a command line means; None when it means a database.
+
+    Flags count before the environment; a database and a service at once are refused.
+    """
+    if options.store and options.url:
+        raise UsageError("--store and --url exclude each other", options.command)
+    environ = os.environ
+    named = "--url" if options.url else "IMABO_URL"
+    url: str | None = options.url or (None if options.store else environ.get("IMABO_URL")) or None
+    if url and not options.url and environ.get("IMABO_STORE"):
+        raise UsageError(
+            "IMABO_STORE and IMABO_URL are both set; say which with --store or --url",
+            options.command,
+        )
+    if url and not url.startswith(("http://", "https://")):
+        raise UsageError(f"{named} is not the http or https address of a service", options.command)
+    if options.key and not url:
+        raise UsageError("--key is for a service; give its address with --url", options.command)
+    return url
+
+
+def _check_exists(url: str) -> None:
+    """Reading a database must not make one: a typo would look like an empty one."""
+    path = url.removeprefix("sqlite:///")
+    if path != url and path and not Path(path).exists():
+        raise StoreError(
+            f"there is no database {path!r}",
+            "the file does not exist",
+            "pass --store URL for another database, or --url URL for a service",
+        )

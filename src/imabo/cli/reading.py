@@ -1,0 +1,169 @@
+"""``imabo studies``, ``show``, ``arms`` and ``best``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from imabo.cli.documents import Document, best_document
+from imabo.cli.output import (
+    Table,
+    clean,
+    config_text,
+    count,
+    number,
+    print_table,
+    say,
+    span,
+    when,
+    write_json,
+)
+from imabo.cli.places import TableQuery, place_of
+
+_COUNTS: Final = ("pulls", "rewards", "pending", "expired", "arms")
+
+
+def studies(options: argparse.Namespace) -> None:
+    """List the studies."""
+    with place_of(options) as place:
+        found = place.studies()
+    if options.json:
+        write_json({"studies": found})
+        return
+    if not found:
+        say("There is no study yet. To see one, run imabo demo, or make your own:")
+        say('  Study.create("support-answers", Space(...), store="sqlite:///imabo.db")')
+        return
+    table = Table(["study", *_COUNTS, "created"], frozenset(_COUNTS), frozenset({"study"}))
+    for study in found:
+        counts = [count(study[f"n_{name}"]) for name in _COUNTS]
+        created = study["created_at"].replace("T", " ")[:16]
+        table.rows.append([clean(study["name"]), *counts, created])
+    print_table(table)
+
+
+def show(options: argparse.Namespace) -> None:
+    """Show a study."""
+    with place_of(options) as place:
+        study, overview = place.study(options.study), place.overview(options.study)
+        table = place.table(options.study, {"limit": max(options.top, 1)})
+    table["rows"] = table["rows"][: options.top]
+    if options.json:
+        write_json({"study": study, "overview": overview, "table": table})
+        return
+    say(f"{clean(study['name'])}: {clean(overview['state'])}")
+    say()
+    for name, text in key_figures(overview):
+        say(f"  {name:14} {text}")
+    if table["rows"]:
+        say()
+        print_table(arm_rows(table, is_short=True))
+        _say_more(table)
+
+
+def arms(options: argparse.Namespace) -> None:
+    """List arms."""
+    query: TableQuery = {
+        "sort": options.sort,
+        "descending": not options.ascending,
+        "text": options.text,
+        "offset": options.offset,
+        "limit": options.limit,
+    }
+    if options.state:
+        query["states"] = ",".join(dict.fromkeys(options.state))
+    with place_of(options) as place:
+        table = place.table(options.study, query)
+    if options.json:
+        write_json(table)
+    elif table["rows"]:
+        print_table(arm_rows(table))
+        _say_more(table, options.offset)
+    else:
+        say("No arm fits." if options.text or options.state or options.offset else "No arm yet.")
+
+
+def best(options: argparse.Namespace) -> None:
+    """Show the recommendation."""
+    with place_of(options) as place:
+        found = place.best(options.study, options.level)
+    document = best_document(found)
+    if options.json:
+        write_json(document)
+        return
+    ends = span(document["interval"])
+    say(
+        f"arm {found.arm}: mean {number(found.mean)}, {found.level:g} interval {ends}, "
+        f"{count(found.n_rewards)} rewards"
+    )
+    for name, value in found.config.items():
+        say(f"  {config_text({name: value})}")
+
+
+def key_figures(overview: Document) -> list[tuple[str, str]]:
+    """The key figures of a study, as names and texts."""
+    rate, found = overview["feedback_rate"], overview["best"]
+    requests = [count(overview["n_pulls"])]
+    if overview["pulls_per_minute"] is not None:
+        requests.append(f"{number(overview['pulls_per_minute'])} a minute lately")
+    requests.append(f"last active {when(overview['last_at'])}")
+    feedback = [
+        count(overview["n_rewards"], "reward"),
+        f"{count(overview['n_pending'])} pending",
+        f"{count(overview['n_expired'])} expired",
+    ]
+    if rate is not None:
+        feedback.append(f"feedback rate {rate:.0%}")
+    arms = [
+        count(overview["n_arms"]),
+        f"{count(overview['n_servable'])} of them can be served",
+        f"space version {overview['space_version']}",
+    ]
+    recent = f"{number(overview['recent_mean'])} {span(overview['recent_interval'])}"
+    at_random = f"{number(overview['random_mean'])} {span(overview['random_interval'])}"
+    best = "none before the first reward"
+    if found is not None:
+        best = f"arm {found['arm']}: {number(found['mean'])} {span(found['interval'])}, "
+        best += count(found["n_rewards"], "reward")
+    figures = [
+        ("requests", ", ".join(requests)),
+        ("feedback", ", ".join(feedback)),
+        ("arms", ", ".join(arms)),
+        ("reward lately", recent.rstrip()),
+        ("at random", at_random.rstrip()),
+        ("best", best),
+    ]
+    return figures if found is None else [*figures, ("", config_text(found["config"]))]
+
+
+def arm_rows(table: Document, *, is_short: bool = False) -> Table:
+    """Arms as rows to print; a star marks the best.
+
+    Args:
+        table: With the ``rows`` of ``insight.arm_table``.
+        is_short: Leave out where they came from, so that more of the configuration fits.
+    """
+    titles = ["", "arm", "state", "pulls", "rewards", "share", "mean", "interval"]
+    titles += ["config"] if is_short else ["origin", "config"]
+    drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "mean"}))
+    for row in table["rows"]:
+        cells = {
+            "": "*" if row["is_best"] else "",
+            "arm": str(row["id"]),
+            "state": clean(row["state"]),
+            "pulls": count(row["n_pulls"]),
+            "rewards": count(row["n_rewards"]),
+            "share": f"{row['share']:.1%}",
+            "mean": number(row["mean"]),
+            "interval": span((row["low"], row["high"])) if row["n_rewards"] else "",
+            "origin": clean(row["origin"]),
+            "config": config_text(row["config"]),
+        }
+        drawn.rows.append([cells[title] for title in titles])
+    return drawn
+
+
+def _say_more(table: Document, offset: int = 0) -> None:
+    left = table["n"] - offset - len(table["rows"])
+    if left > 0:
+        say(f"and {count(left)} more; see: imabo arms --help")

@@ -1,0 +1,105 @@
+"""Help that teaches: groups, examples that work, exit codes, and no waiting for it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from imabo import cli, insight
+from imabo.cli.arguments import SORTS
+from imabo.cli.commands import GROUPS
+from imabo.cli.exits import MEANINGS
+from imabo.cli.parser import Command, make_parser
+from tests.cli.calls import STUDY, Imabo
+from tests.server.shell import serving
+
+COMMANDS = [command for _, commands in GROUPS for command in commands]
+
+
+def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_the_help_lists_every_command_in_a_group_and_every_exit_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = help_of("", capsys)
+    for title, commands in GROUPS:
+        assert f"\n{title}:\n" in text
+        for command in commands:
+            assert f"  {command.name:11} {command.help}\n" in text
+    for code, meaning in MEANINGS.items():
+        assert f"  {code:<4} {meaning}\n" in text
+    assert {"demo", "serve", "keys", "bench"} <= {command.name for command in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_describes_itself_with_an_example(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = help_of(command.name, capsys)
+    assert text.endswith(f"example:\n  {command.example}\n")
+    assert len(text.partition("\n\n")[2].partition("\n\n")[0]) > 40, "a description"
+
+
+@pytest.mark.parametrize(
+    "command", [one for one in COMMANDS if one.name != "serve"], ids=lambda command: command.name
+)
+def test_the_example_of_a_command_works(command: Command, imabo: Imabo) -> None:
+    if command.name == "resume":
+        assert imabo("pause", STUDY, "1").code == 0
+    if command.name == "import":
+        assert imabo("export", STUDY, "--out", f"{STUDY}.jsonl").code == 0
+    program, *arguments = shlex.split(command.example)
+    assert program == "imabo"
+    done = imabo(*arguments)
+    assert (done.code, done.err if "Traceback" in done.err else "") == (0, "")
+    assert done.out or command.name in ("export", "report")
+
+
+def test_the_example_of_serve_works(folder: Path) -> None:
+    (command,) = (one for one in COMMANDS if one.name == "serve")
+    options = make_parser("serve").parse_args(shlex.split(command.example)[1:])
+    assert (options.store, options.port) == ("sqlite:///imabo.db", "8766")
+    with serving(f"sqlite:///{folder}/imabo.db") as server:
+        assert server.url.startswith("http://127.0.0.1:")
+
+
+def test_help_loads_nothing_that_only_commands_need() -> None:
+    code = (
+        "import sys; from imabo import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stderr.split())
+    assert "imabo.cli.parser" in loaded
+    heavy = {"imabo.bench", "imabo.client", "imabo.insight", "imabo.server", "imabo.demo"}
+    assert not (heavy | {"rich", "shtab", "httpx", "plotly", "fastapi"}) & loaded
+
+
+@pytest.mark.parametrize("name", ["serve", "keys", "bench"])
+def test_the_list_of_commands_says_what_the_command_itself_says(name: str) -> None:
+    """Their parsers are declared elsewhere, and the list is printed without loading them."""
+    (command,) = (one for one in COMMANDS if one.name == name)
+    whole = make_parser("*").format_help()
+    assert command.help in whole
+    assert make_parser(name).parse_args([name, *_least(name)]).run is not None
+
+
+def _least(name: str) -> list[str]:
+    return {"serve": [], "keys": ["list"], "bench": ["list"]}[name]
+
+
+def test_arms_can_be_sorted_by_everything_that_insight_sorts_by() -> None:
+    assert set(SORTS) == set(insight.SORTS)
