@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
-from typing import Final, Self, TextIO, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Self, TextIO, TypeVar, overload
 
 from imabo.arms import ActiveSet, Arm, ArmState, Pull
 from imabo.checks import (
@@ -46,6 +46,9 @@ from imabo.settings import check_count
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores import Store, open_store
+
+if TYPE_CHECKING:
+    from imabo.insight.plots import Plots
 
 T = TypeVar("T")
 
@@ -451,6 +454,34 @@ class Study(Facts):
         with self._lock:
             self._check_open()
             return reader(self._engine.view)
+
+    @property
+    def store(self) -> Store:
+        """The store that the study lives in, for reading; write through the study alone.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> Study.create("s", Space(x=Float(0, 1)), seed=0).store.names()
+            ['s']
+        """
+        self._check_open()
+        return self._engine.store
+
+    @property
+    def plot(self) -> Plots:
+        """The study's figures, for notebooks: ``study.plot.reward()`` and its like.
+
+        Needs ``pip install "imabo[plot]"``.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+            >>> study.plot.reward().layout.title.text
+            'Reward over time'
+        """
+        from imabo.insight.plots import Plots
+
+        return Plots(self)
 
     def use_proposer(self, proposer: Proposer | None) -> None:
         """Take proposals from a worker in the background, so that no ``ask`` waits for an oracle.

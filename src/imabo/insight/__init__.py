@@ -1,0 +1,77 @@
+"""What a study looks like: read models for people, and the figures drawn from them.
+
+``read`` takes one bounded look at a study; every other function is a pure function of it, so that
+the page, the notebook and the report cannot disagree. Nothing here imports Plotly but ``report``
+and ``Study.plot``: a figure is a plain dict.
+
+Example:
+    >>> from imabo import Float, Space, Study, insight
+    >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+    >>> for _ in range(20):
+    ...     study.tell(study.ask().id, 0.5)
+    >>> facts = insight.read(study)
+    >>> insight.overview(facts).recent_mean
+    0.5
+    >>> sorted(insight.figure("reward", facts))
+    ['about', 'data', 'layout', 'name', 'title']
+"""
+
+from imabo.insight.delays import Feedback, feedback
+from imabo.insight.drawings import FIGURES, Caption, caption, figure
+from imabo.insight.key_figures import BestArm, Overview, overview
+from imabo.insight.parameters import (
+    Effect,
+    Importance,
+    Importances,
+    ParameterEffects,
+    effects,
+    importance,
+)
+from imabo.insight.previews import SpacePreview, preview_space
+from imabo.insight.progress import Growth, RewardOverTime, Traffic, growth, reward, traffic
+from imabo.insight.reading import Facts, read
+from imabo.insight.reporting import report
+from imabo.insight.spending import Cost, cost
+from imabo.insight.structure import Descent, Parallel, descent, parallel
+from imabo.insight.tables import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
+
+__all__ = [
+    "FIGURES",
+    "SORTS",
+    "ArmRow",
+    "ArmTable",
+    "BestArm",
+    "BestArms",
+    "Caption",
+    "Cost",
+    "Descent",
+    "Effect",
+    "Facts",
+    "Feedback",
+    "Growth",
+    "Importance",
+    "Importances",
+    "Overview",
+    "Parallel",
+    "ParameterEffects",
+    "RewardOverTime",
+    "SpacePreview",
+    "Traffic",
+    "arm_table",
+    "arms",
+    "caption",
+    "cost",
+    "descent",
+    "effects",
+    "feedback",
+    "figure",
+    "growth",
+    "importance",
+    "overview",
+    "parallel",
+    "preview_space",
+    "read",
+    "report",
+    "reward",
+    "traffic",
+]

@@ -1,0 +1,101 @@
+"""What the figures share: a drawing, axes, bands, and text that Plotly must not read as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Final
+
+from imabo.insight.palette import faint
+
+Trace = dict[str, Any]
+Column = Sequence[float | None]
+
+_LONGEST: Final = 48
+
+
+@dataclass(slots=True)
+class Drawing:
+    """The traces and the layout of a figure, and notes that depend on the study."""
+
+    data: list[Trace]
+    layout: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+def layout(x: dict[str, Any], y: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The layout that most figures have."""
+    return {
+        "xaxis": {"automargin": True, "zeroline": False, **x},
+        "yaxis": {"automargin": True, "zeroline": False, **y},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        "margin": {"l": 56, "r": 16, "t": 40, "b": 48},
+        "height": 380,
+        "hovermode": "x unified",
+        **more,
+    }
+
+
+def titled(text: str, **more: Any) -> dict[str, Any]:
+    """An axis with a title."""
+    return {"title": {"text": text}, **more}
+
+
+def line(x: Column, y: Column, name: str, colour: str, **more: Any) -> Trace:
+    """A line."""
+    style = {"color": colour, "width": 2} | more.pop("line", {})
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": list(x),
+        "y": list(y),
+        "name": name,
+        "line": style,
+        **more,
+    }
+
+
+def band(x: Column, low: Column, high: Column, name: str, colour: str) -> list[Trace]:
+    """The space between two lines; where an end is not known there is none."""
+    known = [
+        (place, bottom, top)
+        for place, bottom, top in zip(x, low, high, strict=True)
+        if bottom is not None and top is not None
+    ]
+    places, bottoms, tops = ([list(part) for part in zip(*known, strict=True)] if known
+                             else ([], [], []))  # fmt: skip
+    hidden = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    return [
+        line(places, bottoms, name, colour, **hidden),
+        line(places, tops, name, colour, fill="tonexty", fillcolor=faint(colour), **hidden),
+    ]
+
+
+def level(mean: float, name: str, colour: str, start: float, end: float) -> Trace:
+    """A horizontal line."""
+    style = {"dash": "dash", "width": 1.5}
+    return line([start, end], [mean, mean], name, colour, line=style)
+
+
+def safe(text: object, longest: int = _LONGEST) -> str:
+    """Text of a user, shortened, as Plotly shows it letter by letter.
+
+    Example:
+        >>> safe("<b>bold</b>")
+        '&lt;b&gt;bold&lt;/b&gt;'
+    """
+    shown = str(text)
+    if len(shown) > longest:
+        shown = shown[: longest - 1] + "…"
+    return escape(shown, quote=False)
+
+
+def whole(n: float) -> str:
+    """A count, for people.
+
+    Example:
+        >>> whole(6700)
+        '6,700'
+    """
+    return f"{int(n):,}"

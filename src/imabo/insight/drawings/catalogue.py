@@ -1,0 +1,138 @@
+"""The figures there are: their names, their captions, and how each is drawn."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from imabo.errors import InvalidSetting
+from imabo.insight.drawings.base import Drawing
+from imabo.insight.drawings.sets import draw_arms, draw_descent, draw_parallel
+from imabo.insight.drawings.time import (
+    draw_cost,
+    draw_feedback,
+    draw_growth,
+    draw_reward,
+    draw_traffic,
+)
+from imabo.insight.drawings.values import draw_effects, draw_importance
+from imabo.insight.reading import Facts
+from imabo.settings import check_one_of
+from imabo.space.scalars import show
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A figure's title and what it shows."""
+
+    title: str
+    about: str
+
+
+_CAPTIONS: Final = {
+    "reward": Caption(
+        "Reward over time",
+        "The mean of the rewards as they arrived, with its 95% band, against serving at random.",
+    ),
+    "growth": Caption(
+        "Active arms",
+        "How many arms are in play, against how many the policy wants by then.",
+    ),
+    "traffic": Caption(
+        "Share of traffic",
+        "Which arms the requests were served with, over time.",
+    ),
+    "arms": Caption(
+        "Best arms",
+        "The mean reward of the best arms with their 95% intervals.",
+    ),
+    "effects": Caption(
+        "Effect of each parameter",
+        "The mean reward of the arms with each value or range, weighted by rewards; larger points "
+        "rest on more of them.",
+    ),
+    "importance": Caption(
+        "Which parameters matter",
+        "The share of the differences between arms that each parameter explains alone.",
+    ),
+    "parallel": Caption(
+        "Arms in parallel coordinates",
+        "Each line is an arm, coloured by its mean reward.",
+    ),
+    "descent": Caption(
+        "Descent of the arms",
+        "Which arm was made from which: lines lead from a parent to its child.",
+    ),
+    "feedback": Caption(
+        "Feedback delay",
+        "The share of pulls whose reward has come, by the time since they were served.",
+    ),
+    "cost": Caption(
+        "Cost and gain of exploring",
+        "Estimated reward lost against always serving the best arm, and won against serving at "
+        "random.",
+    ),
+}
+_DRAWN: Final[dict[str, Callable[..., Drawing]]] = {
+    "reward": draw_reward,
+    "growth": draw_growth,
+    "traffic": draw_traffic,
+    "arms": draw_arms,
+    "effects": draw_effects,
+    "importance": draw_importance,
+    "parallel": draw_parallel,
+    "descent": draw_descent,
+    "feedback": draw_feedback,
+    "cost": draw_cost,
+}
+
+FIGURES: Final = tuple(_CAPTIONS)
+
+
+def caption(name: str) -> Caption:
+    """The title of a figure and what it shows, whatever the study.
+
+    Example:
+        >>> caption("growth").title
+        'Active arms'
+    """
+    check_one_of("the figure", name, FIGURES)
+    return _CAPTIONS[name]
+
+
+def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
+    """A figure as JSON-safe values: ``name``, ``title``, ``about``, and Plotly's data and layout.
+
+    The layout has no colours of text or background; whoever shows the figure sets them. Text of
+    users is escaped, as Plotly reads a little HTML.
+
+    Args:
+        name: One of ``insight.FIGURES``.
+        facts: From ``insight.read``.
+        **options: ``baseline`` (an arm's id) for ``reward``; ``by`` and ``limit`` for ``arms``.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> insight.figure("growth", insight.read(study))["title"]
+        'Active arms'
+    """
+    known = caption(name)
+    allowed = [key for key in inspect.signature(_DRAWN[name]).parameters if key != "facts"]
+    for option in options:
+        if option not in allowed:
+            raise InvalidSetting(
+                f"the figure {name!r} got the option {show(option)}",
+                f"it takes {', '.join(allowed) or 'none'}",
+                "leave it out",
+            )
+    drawing = _DRAWN[name](facts, **options)
+    return {
+        "name": name,
+        "title": known.title,
+        "about": " ".join([known.about, *drawing.notes]),
+        "data": drawing.data,
+        "layout": drawing.layout,
+    }

@@ -1,0 +1,238 @@
+"""Figures over time: reward, active arms, traffic, feedback, cost and gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from imabo.insight import palette
+from imabo.insight.delays import feedback
+from imabo.insight.drawings.base import Drawing, band, layout, level, line, titled, whole
+from imabo.insight.estimates import Estimate
+from imabo.insight.progress import RewardOverTime, SpaceChange, growth, reward, traffic
+from imabo.insight.reading import Facts
+from imabo.insight.spending import cost
+
+_PULLS = "pulls"
+_CLOSE = 0.07  # of the axis: nearer than that, two names would overlap
+
+
+def draw_reward(facts: Facts, baseline: int | None = None) -> Drawing:
+    """Reward over time, with marks where arms entered and where the space changed."""
+    model = reward(facts, baseline)
+    x = model.pulls
+    end = float(facts.totals.n_pulls)
+    band_name = f"mean of the last {model.window} points"
+    data = band(x, model.rolling_low, model.rolling_high, "95% band", palette.BLUE)
+    data += [
+        {
+            **line(x, model.mean, "between two points", palette.SKY),
+            "mode": "markers",
+            "marker": {"color": palette.SKY, "size": 4},
+        },
+        line(x, model.rolling, band_name, palette.BLUE),
+        line(x, model.cumulative, "mean of all so far", palette.GREY, line={"dash": "dot"}),
+    ]
+    drawn = _estimates(model)
+    for name, colour, estimate in drawn:
+        if estimate.mean is not None:
+            data += band(
+                [0.0, end], [estimate.low] * 2, [estimate.high] * 2, f"{name}, 95%", colour
+            )
+            data.append(level(estimate.mean, name, colour, 0.0, end))
+    if model.arrivals:
+        data.append(_arrivals(model))
+    notes = []
+    if model.n_arrivals > len(model.arrivals):
+        notes.append(
+            f"Marks of {len(model.arrivals)} of {whole(model.n_arrivals)} arms, evenly picked."
+        )
+    if model.random.mean is None and facts.totals.n_pulls:
+        notes.append("No arm that was drawn at random has a reward yet.")
+    shapes, notes_at = _space_marks(model, _CLOSE * end)
+    made = layout(
+        titled(_PULLS, rangemode="tozero"),
+        titled("reward"),
+        # The row of marks at the foot has an axis of its own, without numbers.
+        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+        shapes=shapes,
+        annotations=notes_at,
+    )
+    return Drawing(data, made, notes)
+
+
+def _estimates(model: RewardOverTime) -> list[tuple[str, str, Estimate]]:
+    found = [("serving at random", palette.ORANGE, model.random)]
+    if model.baseline is not None:
+        found.append((f"arm {model.baseline_arm}", palette.PINK, model.baseline))
+    return found
+
+
+def _arrivals(model: RewardOverTime) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [one.pulls for one in model.arrivals],
+        "y": [0.02] * len(model.arrivals),
+        "yaxis": "y2",
+        "name": "new arm",
+        "marker": {"symbol": "line-ns-open", "size": 8, "color": palette.GREEN},
+        "text": [f"arm {one.arm} ({one.origin})" for one in model.arrivals],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _space_marks(
+    model: RewardOverTime, gap: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Lines where the space changed, named where there is room."""
+    named: list[SpaceChange] = []
+    for change in model.space_changes:
+        if not named or change.pulls - named[-1].pulls >= gap:
+            named.append(change)
+    shapes = [
+        {
+            "type": "line",
+            "x0": change.pulls,
+            "x1": change.pulls,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": palette.RED, "width": 1.5, "dash": "dot"},
+        }
+        for change in model.space_changes
+    ]
+    notes = [
+        {
+            "x": change.pulls,
+            "yref": "paper",
+            "y": 1,
+            "text": f"space {change.version}",
+            "showarrow": False,
+            "xanchor": "left",
+            "yanchor": "top",
+        }
+        for change in named
+    ]
+    return shapes, notes
+
+
+def draw_growth(facts: Facts) -> Drawing:
+    """The active set against the policy's schedule."""
+    model = growth(facts)
+    data = [
+        line(
+            model.pulls,
+            model.n_active,
+            "active arms",
+            palette.BLUE,
+            customdata=model.effective,
+            hovertemplate="%{y:,d} (t = %{customdata:,.0f})",
+        )
+    ]
+    notes = []
+    if model.due is not None:
+        name = f"due by {model.law}"
+        data.append(line(model.pulls, model.due, name, palette.ORANGE, line={"dash": "dash"}))
+        notes.append("t counts the rewards in hand, and pending pulls as parts of one.")
+    made = layout(titled(_PULLS, rangemode="tozero"), titled("arms", rangemode="tozero"))
+    return Drawing(data, made, notes)
+
+
+def draw_traffic(facts: Facts) -> Drawing:
+    """The share of each of the most served arms."""
+    model = traffic(facts)
+    named = [
+        (f"arm {arm}", colour, counts)
+        for arm, colour, counts in zip(model.arms, palette.SERIES, model.counts, strict=False)
+    ]
+    if model.n_others:
+        named.append((f"{whole(model.n_others)} others", palette.GREY, model.others))
+    data = [
+        line(
+            model.pulls,
+            _shares(counts, model.totals),
+            name,
+            colour,
+            stackgroup="shares",
+            line={"width": 0.5, "shape": "vh"},
+            fillcolor=palette.faint(colour, 0.75),
+            hovertemplate="%{y:.1%}",
+        )
+        for name, colour, counts in named
+    ]
+    made = layout(
+        titled(_PULLS, rangemode="tozero"),
+        titled("share of the pulls", tickformat=".0%", range=[0, 1]),
+    )
+    notes = [f"The {len(model.arms)} arms with the most pulls."] if model.n_others else []
+    return Drawing(data, made, notes)
+
+
+def _shares(counts: list[float | None], totals: list[float | None]) -> list[float | None]:
+    pairs = zip(counts, totals, strict=True)
+    return [None if not total or count is None else count / total for count, total in pairs]
+
+
+def draw_feedback(facts: Facts) -> Drawing:
+    """The share of pulls whose reward has come, by delay; below, the share without, by age."""
+    model = feedback(facts)
+    came = {
+        **line(
+            model.delays_s, model.arrived, "reward has come", palette.BLUE, line={"shape": "hv"}
+        ),
+        "hovertemplate": "%{y:.1%} within %{x:.3g} s<extra></extra>",
+    }
+    missing = {
+        **line(model.ages_s, model.without, "no reward, by age", palette.RED),
+        "mode": "lines+markers",
+        "xaxis": "x2",
+        "yaxis": "y2",
+        "customdata": model.n_by_age,
+        "hovertemplate": "%{y:.1%} of %{customdata} pulls about %{x:.3g} s old<extra></extra>",
+    }
+    notes = [
+        f"{whole(model.n_rewarded)} rewarded, {whole(model.n_pending)} pending, "
+        f"{whole(model.n_expired)} expired."
+    ]
+    if model.quantiles:
+        half = dict(model.quantiles)[0.5]
+        notes.append(f"Half of the rewards came within {half:.3g} s.")
+    if model.n_sampled < model.n_pulls:
+        notes.append(f"From a sample of {whole(model.n_sampled)} of {whole(model.n_pulls)} pulls.")
+    shapes = []
+    if model.window_s is not None:
+        style = {"color": palette.GREY, "width": 1, "dash": "dash"}
+        shapes = [
+            {"type": "line", "x0": model.window_s, "x1": model.window_s, "y0": 0, "y1": 1, **at,
+             "line": style}
+            for at in ({"xref": "x", "yref": "y"}, {"xref": "x2", "yref": "y2"})
+        ]  # fmt: skip
+        notes.append("The dashed line is the window.")
+    share = {"tickformat": ".0%", "range": [0, 1.02], "zeroline": False, "automargin": True}
+    made = layout(
+        titled("seconds after serving", rangemode="tozero"),
+        titled("rewarded", **share, domain=[0.6, 1.0]),
+        xaxis2={**titled("age of the pull in seconds", rangemode="tozero"), "anchor": "y2"},
+        yaxis2={**titled("no reward", **share), "domain": [0.0, 0.38], "anchor": "x2"},
+        shapes=shapes,
+        hovermode="closest",
+        showlegend=False,
+        height=460,
+    )
+    return Drawing([came, missing] if model.n_sampled else [], made, notes)
+
+
+def draw_cost(facts: Facts) -> Drawing:
+    """What exploring has cost and gained, with their ranges."""
+    model = cost(facts)
+    data = [
+        *band(model.pulls, model.cost_low, model.cost_high, "range of the cost", palette.RED),
+        line(model.pulls, model.cost, "cost against the best arm", palette.RED),
+        *band(model.pulls, model.gain_low, model.gain_high, "range of the gain", palette.GREEN),
+        line(model.pulls, model.gain, "gain over serving at random", palette.GREEN),
+    ]
+    notes = []
+    if model.best_arm is not None:
+        notes.append(f"The best arm is {model.best_arm}; pulls count with their arm's mean today.")
+    made = layout(titled(_PULLS, rangemode="tozero"), titled("reward, added up"))
+    return Drawing(data, made, notes)

@@ -1,0 +1,200 @@
+"""What the parameters do: the reward of each value or range, and which parameters matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from imabo.arms import Bools, Floats, Ints
+from imabo.insight.estimates import mean_intervals, number
+from imabo.insight.grouping import Group
+from imabo.insight.reading import Facts
+from imabo.space.scalars import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What was seen with the arms of a group; the mean is over all their rewards."""
+
+    label: str
+    value: Scalar
+    low: float | None
+    high: float | None
+    n_arms: int
+    n_pulls: int
+    n_rewards: int
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterEffects:
+    """The groups of one parameter; ``kind`` is ``choice``, ``int`` or ``float``."""
+
+    name: str
+    kind: str
+    log: bool
+    effects: list[Effect]
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """How much a parameter matters: ``share`` of the differences between arms, from 0 to 1.
+
+    ``raw`` is the same before the correction for chance. ``share`` is None while there
+    are too few arms to tell: three, and two for each group.
+    """
+
+    name: str
+    share: float | None
+    raw: float | None
+    n_groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Importances:
+    """The parameters, the most important first, from ``n_arms`` arms with rewards."""
+
+    parameters: list[Importance]
+    n_arms: int
+    note: str
+
+
+def effects(facts: Facts) -> list[ParameterEffects]:
+    """For each parameter, the mean reward with each of its values or ranges, and how much of it.
+
+    All arms count, retired ones too. Each mean is over all rewards of a group's arms, so much
+    served arms weigh more; the other parameters differ between groups as well, so a difference need
+    not be this parameter's doing. The interval is for the noise of the rewards (see
+    ``estimates.mean_intervals``), for the arms that were tried and as often as they were.
+
+    Example:
+        >>> from imabo import Choice, Space, Study, insight
+        >>> study = Study.create("s", Space(model=Choice("a", "b")), seed=0)
+        >>> for _ in range(20):
+        ...     pull = study.ask()
+        ...     study.tell(pull.id, float(pull.config["model"] == "b"))
+        >>> (found,) = insight.effects(insight.read(study))
+        >>> [(effect.label, effect.n_arms, effect.mean) for effect in found.effects]
+        [('a', 1, 0.0), ('b', 1, 1.0)]
+    """
+    known, names = facts.arms, facts.space.names
+    groupings = [facts.grouping(name) for name in names]
+    starts = np.cumsum([0, *(len(one.groups) for one in groupings)]).tolist()
+    columns = (np.ones(len(known)), known.n_pulls, known.n_rewards, known.sums, known.squares)
+    totals = np.array(
+        [
+            np.concatenate(
+                [np.bincount(g.codes, weights, minlength=len(g.groups)) for g in groupings]
+            )
+            for weights in columns
+        ]
+    )
+    # One call for the groups of all parameters: the search for the ends is the slow part.
+    ends = np.array(mean_intervals(totals[2], totals[3], totals[4], facts.reward_range))
+    found = []
+    for name, grouped, start in zip(names, groupings, starts, strict=False):
+        parameter = facts.space.parameters[name]
+        rows = slice(start, start + len(grouped.groups))
+        found.append(
+            ParameterEffects(
+                name=name,
+                kind=parameter.type_name,
+                log=bool(getattr(parameter, "log", False)),
+                effects=[
+                    _effect(group, *values)
+                    for group, *values in zip(
+                        grouped.groups, *totals[:4, rows], *ends[:, rows], strict=True
+                    )
+                ],
+            )
+        )
+    return found
+
+
+def _effect(
+    group: Group, n_arms: float, n_pulls: float, n: float, total: float, low: float, high: float
+) -> Effect:
+    return Effect(
+        label=group.label,
+        value=group.value,
+        low=group.low,
+        high=group.high,
+        n_arms=int(n_arms),
+        n_pulls=int(n_pulls),
+        n_rewards=int(n),
+        mean=float(total / n) if n else None,
+        mean_low=number(low) if n else None,
+        mean_high=number(high) if n else None,
+    )
+
+
+def importance(facts: Facts) -> Importances:
+    """Which parameters matter: the share of the differences between arms that each explains alone.
+
+    A one-way analysis of variance of the arms' means over the groups of ``effects``, corrected for
+    what any grouping explains by chance (omega squared, at least 0). An arm weighs as its mean is
+    known: with its rewards, up to where more of them would say nothing new because arms differ.
+    Each parameter is looked at alone, so what only a combination of values does is not seen, and
+    parameters that were varied together share the credit.
+
+    Example:
+        >>> from imabo import Choice, Float, Space, Study, insight, oracles, policies
+        >>> study = Study.create(
+        ...     "s", Space(model=Choice("a", "b"), x=Float(0, 1)), seed=0,
+        ...     policy=policies.IMOSS(warmup=30), oracle=oracles.Random())
+        >>> for _ in range(60):
+        ...     pull = study.ask()
+        ...     study.tell(pull.id, 0.9 if pull.config["model"] == "b" else 0.2)
+        >>> found = insight.importance(insight.read(study)).parameters
+        >>> [(one.name, round(one.share, 2)) for one in found]
+        [('model', 1.0), ('x', 0.0)]
+    """
+    known = facts.arms
+    rewarded = known.n_rewards > 0
+    weights, means = _weights(facts, rewarded), known.means[rewarded]
+    found = [
+        _importance_of(name, facts.grouping(name).codes[rewarded], weights, means)
+        for name in facts.space.names
+    ]
+    order = sorted(range(len(found)), key=lambda i: (-(found[i].share or 0.0), i))
+    return Importances(
+        parameters=[found[i] for i in order],
+        n_arms=int(rewarded.sum()),
+        note="Each parameter alone: effects of combinations are not seen.",
+    )
+
+
+def _weights(facts: Facts, rewarded: Bools) -> Floats:
+    """Inverse variances of the arms' means: the noise of their rewards and what arms differ by."""
+    known = facts.arms
+    n, sums = known.n_rewards[rewarded], known.sums[rewarded]
+    k, total = len(n), n.sum()
+    freedom = total - k
+    if k < 2 or freedom <= 0:
+        return np.ones(k)
+    within = max(float((known.squares[rewarded] - sums**2 / n).sum() / freedom), 0.0)
+    spread = float((n * (sums / n - sums.sum() / total) ** 2).sum())
+    between = max((spread - (k - 1) * within) / (total - (n**2).sum() / total), 0.0)
+    # The method of moments, as in random-effects models.
+    variances = between + within / n
+    return np.ones(k) if variances.min() <= 0 else variances.min() / variances
+
+
+def _importance_of(name: str, codes: Ints, weights: Floats, means: Floats) -> Importance:
+    used, codes = np.unique(codes, return_inverse=True)
+    k, n = len(used), len(means)
+    if n < max(3, 2 * k):
+        return Importance(name, None, None, k)
+    w = np.bincount(codes, weights=weights)
+    centres = np.bincount(codes, weights=weights * means) / w
+    centre = float((weights * means).sum() / weights.sum())
+    total = float((weights * (means - centre) ** 2).sum())
+    between = float((w * (centres - centre) ** 2).sum())
+    if total <= 1e-12 * max(centre**2, 1e-300) or k < 2:
+        return Importance(name, 0.0, 0.0, k)
+    noise = max(total - between, 0.0) / (n - k)
+    share = (between - (k - 1) * noise) / (total + noise)
+    return Importance(name, min(max(share, 0.0), 1.0), min(between / total, 1.0), k)

@@ -1,0 +1,89 @@
+"""The figures of a study in a notebook; needs the extra ``plot``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from imabo.errors import MissingExtra
+from imabo.insight.drawings import figure
+from imabo.insight.reading import read
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from imabo.study import Study
+
+
+class Plots:
+    """The figures of a study as Plotly figures; each call reads the study anew.
+
+    Get it as ``study.plot``.
+
+    Args:
+        study: An open study.
+
+    Example:
+        >>> from imabo import Float, Space, Study
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> study.tell(study.ask().id, 0.5)
+        >>> figure = study.plot.arms(limit=5)
+        >>> figure.layout.title.text, figure.data[0].x
+        ('Best arms', (0.5,))
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+
+    def _draw(self, name: str, **options: Any) -> go.Figure:
+        try:
+            import plotly.graph_objects as go
+        except ImportError as error:
+            raise MissingExtra(
+                "Plotly is not installed",
+                "the figures of a study are drawn with it",
+                'install it with: pip install "imabo[plot]"',
+            ) from error
+        made = figure(name, read(self._study), **options)
+        drawn = go.Figure(made["data"], made["layout"])
+        drawn.update_layout(title={"text": made["title"], "subtitle": {"text": made["about"]}})
+        return drawn.update_layout(margin_t=100)
+
+    def reward(self, baseline: int | None = None) -> go.Figure:
+        """Reward over time, against serving at random and against a chosen arm."""
+        return self._draw("reward", baseline=baseline)
+
+    def growth(self) -> go.Figure:
+        """The active set against the policy's schedule."""
+        return self._draw("growth")
+
+    def traffic(self) -> go.Figure:
+        """The share of traffic of the most served arms over time."""
+        return self._draw("traffic")
+
+    def arms(self, by: str = "low", limit: int = 30) -> go.Figure:
+        """The best arms with their intervals."""
+        return self._draw("arms", by=by, limit=limit)
+
+    def effects(self) -> go.Figure:
+        """The mean reward with each value or range of each parameter."""
+        return self._draw("effects")
+
+    def importance(self) -> go.Figure:
+        """Which parameters matter."""
+        return self._draw("importance")
+
+    def parallel(self) -> go.Figure:
+        """The arms in parallel coordinates."""
+        return self._draw("parallel")
+
+    def descent(self) -> go.Figure:
+        """Which arm was made from which."""
+        return self._draw("descent")
+
+    def feedback(self) -> go.Figure:
+        """How long feedback takes."""
+        return self._draw("feedback")
+
+    def cost(self) -> go.Figure:
+        """What exploring has cost and gained."""
+        return self._draw("cost")

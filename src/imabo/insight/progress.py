@@ -1,0 +1,309 @@
+"""How a study went: its reward over time, its active set, its traffic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from imabo.arms import ActiveSet, Ints, Restart, Totals
+from imabo.insight.estimates import (
+    Estimate,
+    estimate_of,
+    mean_intervals,
+    numbers,
+    random_estimate,
+    ratio,
+)
+from imabo.insight.reading import Facts
+from imabo.policies import IMOSS, QRM2, UCBAIR, Informed
+from imabo.policies.base import Policy
+from imabo.policies.feedback import effective_total
+
+ROLLING: Final = 5  # points that the rolling mean reaches back
+MOST_ARRIVALS: Final = 200  # marks of new arms
+MOST_ARMS: Final = 8  # arms with a share of traffic of their own
+_MOST_DUE: Final = 1 << 40
+
+Column = list[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An arm that came in, at about so many pulls."""
+
+    arm: int
+    origin: str
+    pulls: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceChange:
+    """A change of the space to a version, at about so many pulls."""
+
+    version: int
+    at: float
+    pulls: float
+
+
+@dataclass(frozen=True, slots=True)
+class RewardOverTime:
+    """Rewards by when they arrived; lists have an entry for each point of the past.
+
+    Attributes:
+        pulls: Pulls served by then.
+        times: When that was, in seconds since 1970.
+        n_rewards: Rewards that arrived since the point before.
+        mean: Their mean, None without any.
+        rolling: The mean of the rewards since ``window`` points before.
+        rolling_low: Lower end of its interval.
+        rolling_high: Upper end.
+        cumulative: The mean of all rewards so far.
+        window: How many points the rolling mean reaches back.
+        random: What serving at random would give (see ``estimates.random_estimate``).
+        baseline: The mean of the chosen arm, None when none was chosen.
+        baseline_arm: That arm.
+        arrivals: Where arms came in; of many arms, evenly picked ones.
+        n_arrivals: How many arms came in.
+        space_changes: Where the space changed.
+    """
+
+    pulls: Column
+    times: Column
+    n_rewards: Column
+    mean: Column
+    rolling: Column
+    rolling_low: Column
+    rolling_high: Column
+    cumulative: Column
+    window: int
+    random: Estimate
+    baseline: Estimate | None
+    baseline_arm: int | None
+    arrivals: list[Arrival]
+    n_arrivals: int
+    space_changes: list[SpaceChange]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The active set at points of the past, against the policy's schedule.
+
+    Attributes:
+        pulls: Pulls served by then.
+        effective: t of the schedule: the rewards in hand, and the pending pulls as parts of one.
+        n_active: Arms that were not retired.
+        due: Arms that the policy wanted by then, None when it has no such schedule.
+        law: The schedule in words.
+    """
+
+    pulls: Column
+    effective: Column
+    n_active: Column
+    due: Column | None
+    law: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Who was served: for each point, the pulls since the point before.
+
+    ``arms`` are those with the most pulls, the most first; ``counts`` has a list for each of them
+    and ``others`` one for all the rest; ``totals`` is their sum.
+    """
+
+    pulls: Column
+    times: Column
+    arms: list[int]
+    counts: list[Column]
+    others: Column
+    totals: Column
+    n_others: int
+
+
+def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
+    """The reward over time, beside serving at random and beside a chosen arm.
+
+    Means are over the rewards that arrived between two points, whenever their pulls were served.
+    The band is the interval of the mean of the rolling window (see ``estimates.mean_intervals``).
+
+    Args:
+        facts: From ``insight.read``.
+        baseline: The id of an arm to compare with; None for none.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> for _ in range(9):
+        ...     study.tell(study.ask().id, 0.5)
+        >>> reward(insight.read(study)).rolling
+        [0.5, 0.5]
+    """
+    history, arms = facts.history, facts.arms
+    before = np.maximum(np.arange(1, len(history)) - ROLLING, 0)
+    n, sums, squares = history.n_rewards, history.sums, history.squares
+    wide = n[1:] - n[before], sums[1:] - sums[before], squares[1:] - squares[before]
+    low, high = mean_intervals(*wide, facts.reward_range)
+    has_any = wide[0] > 0
+    chosen = None
+    if baseline is not None:
+        row = arms.row_of(baseline)
+        chosen = estimate_of(
+            arms.n_rewards[row], arms.sums[row], arms.squares[row], facts.reward_range
+        )
+    picked = _evenly(len(arms), MOST_ARRIVALS)
+    places = history.pulls_at(arms.admitted_at[picked])
+    return RewardOverTime(
+        pulls=numbers(history.n_pulls[1:]),
+        times=numbers(history.at[1:]),
+        n_rewards=numbers(np.diff(n)),
+        mean=numbers(ratio(np.diff(sums), np.diff(n))),
+        rolling=numbers(ratio(wide[1], wide[0])),
+        rolling_low=numbers(np.where(has_any, low, np.nan)),
+        rolling_high=numbers(np.where(has_any, high, np.nan)),
+        cumulative=numbers(ratio(sums[1:], n[1:])),
+        window=ROLLING,
+        random=random_estimate(facts),
+        baseline=chosen,
+        baseline_arm=baseline,
+        arrivals=[
+            Arrival(int(arms.ids[row]), arms.records[row].origin, float(place))
+            for row, place in zip(picked.tolist(), places, strict=True)
+        ],
+        n_arrivals=len(arms),
+        space_changes=[SpaceChange(*change) for change in facts.space_changes],
+    )
+
+
+def _evenly(n: int, most: int) -> Ints:
+    """At most so many of n places, evenly spread, the first and the last among them."""
+    return np.linspace(0, max(n - 1, 0), min(n, most)).round().astype(np.int64)
+
+
+def growth(facts: Facts) -> Growth:
+    """The active set over time, and how many arms the policy wanted by then.
+
+    The policy itself is asked at each point, with the counters of that point. Where the schedule
+    restarted with an earlier change of the space is known from the milestones, so about.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight, oracles, policies
+        >>> study = Study.create(
+        ...     "s", Space(x=Float(0, 1)), policy=policies.IMOSS(warmup=2),
+        ...     oracle=oracles.Random(), seed=0)
+        >>> for _ in range(16):
+        ...     study.tell(study.ask().id, 0.5)
+        >>> grown = growth(insight.read(study))
+        >>> grown.n_active, grown.due, grown.law
+        ([3.0, 4.0], [3.0, 5.0], 't^0.5')
+    """
+    history = facts.history
+    law = _law(facts.policy)
+    restarts = _restarts(facts)
+    asked = _Counts(facts.space, has_window=facts.study.window_s is not None)
+    n_configs = facts.space.n_configs if law is not None else None
+    effective, due = [], []
+    for i in range(1, len(history)):
+        n_pulls = int(history.n_pulls[i])
+        asked.totals = Totals(n_pulls, int(history.n_rewards[i]), int(history.n_pending[i]))
+        asked.restart = [one for one in restarts if one.n_pulls < max(n_pulls, 1)][-1]
+        effective.append(effective_total(asked))
+        if law is not None:
+            wanted = _due(facts.policy, asked)
+            due.append(float(wanted if n_configs is None else min(wanted, n_configs)))
+    return Growth(
+        pulls=numbers(history.n_pulls[1:]),
+        effective=numbers(effective),
+        n_active=numbers(history.n_active[1:]),
+        due=None if law is None else numbers(due),
+        law=law,
+    )
+
+
+class _Counts(ActiveSet):
+    """An active set of which only the counts matter: what a growth schedule looks at."""
+
+    growing = 0
+
+    @property
+    def n_growing(self) -> int:
+        """As many as are being tried out."""
+        return self.growing
+
+
+def _law(policy: Policy) -> str | None:
+    """The growth schedule of a policy whose rule looks at nothing but counts."""
+    rule = type(policy).growth
+    if isinstance(policy, IMOSS) and rule is IMOSS.growth:
+        return f"t^{policy.beta:g}"
+    if isinstance(policy, Informed) and rule is Informed.growth:
+        return f"{policy.scale:g} t^{policy.beta:g}"
+    if isinstance(policy, UCBAIR) and rule is UCBAIR.growth:
+        return f"t^{policy.beta:g}"
+    if isinstance(policy, QRM2) and rule is QRM2.growth:
+        return f"in phases of 2^r pulls, 2^({policy.alpha:g} r)"
+    return None
+
+
+def _due(policy: Policy, arms: _Counts) -> int:
+    """The fewest arms with which the policy admits no more."""
+    low, high = -1, 1  # more are wanted with low arms
+    while high < _MOST_DUE and _wants_more(policy, arms, high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _wants_more(policy, arms, middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _wants_more(policy: Policy, arms: _Counts, n: int) -> bool:
+    arms.growing = n
+    return policy.growth(arms) is not None
+
+
+def _restarts(facts: Facts) -> list[Restart]:
+    """Where the schedule started, the first time and after each change of the space."""
+    history = facts.history
+    found = [Restart()]
+    for _, at, n_pulls in facts.space_changes[:-1]:
+        after = min(int(np.searchsorted(history.at, at)), len(history) - 1)
+        came = (facts.arms.admitted_at > at) & (facts.arms.admitted_at <= history.at[after])
+        n_rewards, n_pending = (
+            int(np.interp(at, history.at, column))
+            for column in (history.n_rewards, history.n_pending)
+        )
+        n_arms = int(history.n_active[after] - came.sum())
+        found.append(Restart(int(n_pulls), n_rewards, n_pending, max(n_arms, 0)))
+    if facts.space_version > 1:
+        found.append(facts.restart)
+    return found
+
+
+def traffic(facts: Facts) -> Traffic:
+    """How the pulls were shared between the arms, from point to point.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> _ = study.ask(count=12)
+        >>> insight.traffic(insight.read(study)).totals
+        [12.0]
+    """
+    history, arms = facts.history, facts.arms
+    rows = arms.best_by(arms.n_pulls, MOST_ARMS)
+    counts = np.diff(history.by_arm, axis=0)
+    totals = np.diff(history.n_pulls)
+    known = counts[:, rows]
+    return Traffic(
+        pulls=numbers(history.n_pulls[1:]),
+        times=numbers(history.at[1:]),
+        arms=arms.ids[rows].tolist(),
+        counts=[numbers(column) for column in known.T],
+        others=numbers(totals - known.sum(axis=1)),
+        totals=numbers(totals),
+        n_others=max(len(arms) - len(rows), 0),
+    )

@@ -1,0 +1,244 @@
+"""The arms as rows: the best of them, and a table to sort and to search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from imabo.arms import Bools, Floats, Ints
+from imabo.insight.estimates import number
+from imabo.insight.reading import Facts, config_text
+from imabo.settings import check_count, check_one_of
+from imabo.space import Config
+
+MOST_ROWS: Final = 1000  # of one page of the table
+MOST_SHOWN: Final = 50  # arms of the figure
+_EQUALS: Final = re.compile(r"\s*=\s*")
+_LONG: Final = 10_000  # letters of a configuration that are searched
+STATES: Final = ("active", "paused", "retired")
+SORTS: Final = (
+    "id",
+    "mean",
+    "low",
+    "high",
+    "n_pulls",
+    "n_rewards",
+    "n_pending",
+    "share",
+    "state",
+    "origin",
+    "parent",
+    "admitted_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRow:
+    """An arm; ``low`` and ``high`` end the interval of its mean, ``share`` is of all pulls.
+
+    ``is_best`` marks the arm that ``Study.best`` recommends; ``mutated`` is the parameter in which
+    it differs from its parent, where it has one.
+    """
+
+    id: int
+    config: Config
+    origin: str
+    state: str
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    share: float
+    parent: int | None
+    mutated: str | None
+    admitted_at: float
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTable:
+    """A page of the table of arms; ``n`` of all ``n_arms`` arms match."""
+
+    rows: list[ArmRow]
+    n: int
+    n_arms: int
+    offset: int
+    limit: int
+    sort: str
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BestArms:
+    """The arms that matter most, the best one first, out of ``n_arms``; ``by`` says how chosen."""
+
+    rows: list[ArmRow]
+    n_arms: int
+    by: str
+
+
+def arms(facts: Facts, *, by: str = "low", limit: int = 30) -> BestArms:
+    """The arms with their means and intervals, the best ones only.
+
+    Args:
+        facts: From ``insight.read``.
+        by: ``"low"`` for the highest lower end of the interval, ``"n_pulls"`` for the most pulls.
+        limit: At most so many, from 1 to 50.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> study.tell(study.ask().id, 0.5)
+        >>> [row.mean for row in insight.arms(insight.read(study)).rows]
+        [0.5]
+    """
+    check_one_of("by", by, ["low", "n_pulls"])
+    check_count("limit", limit, least=1)
+    known = facts.arms
+    if by == "low":
+        # Arms that may be served come first: the best ones are chosen among them.
+        low = np.where(known.n_rewards > 0, known.intervals[0], np.nan)
+        keys = (known.ids, -known.means, -_nan_last(low), known.states != "active")
+        rows = np.lexsort(keys)
+        rows = rows[known.n_rewards[rows] > 0]
+    else:
+        rows = known.best_by(known.n_pulls, len(known))
+    shown = rows[: min(limit, MOST_SHOWN)]
+    return BestArms(rows_of(facts, shown), len(known), by)
+
+
+def arm_table(
+    facts: Facts,
+    *,
+    sort: str = "mean",
+    descending: bool = True,
+    states: Collection[str] | None = None,
+    text: str = "",
+    offset: int = 0,
+    limit: int = 50,
+) -> ArmTable:
+    """A page of the arms, sorted and filtered.
+
+    The order is total: equal ones come in order of their ids, and arms without a value to sort by
+    (no reward, no parent) last, whichever way it goes.
+
+    Args:
+        facts: From ``insight.read``.
+        sort: A column, one of ``insight.SORTS``.
+        descending: Whether the largest come first.
+        states: Only arms in these states; None for all.
+        text: Only arms whose id, origin, state or configuration has all of these words in it,
+            capitals or not; ``model=small`` finds a value of a parameter.
+        offset: How many of the matching arms to leave out first.
+        limit: At most so many rows, from 1 to 1,000.
+
+    Example:
+        >>> from imabo import Choice, Space, Study, insight, oracles, policies
+        >>> study = Study.create("s", Space(model=Choice("a", "b")), seed=0)
+        >>> _ = study.add_arm({"model": "a"}), study.add_arm({"model": "b"})
+        >>> table = insight.arm_table(insight.read(study), sort="id", text="model=b")
+        >>> [row.config for row in table.rows], table.n, table.n_arms
+        ([{'model': 'b'}], 1, 2)
+    """
+    check_one_of("sort", sort, SORTS)
+    check_count("offset", offset)
+    check_count("limit", limit, least=1)
+    limit = min(limit, MOST_ROWS)
+    for state in states or ():
+        check_one_of("a state", state, STATES)
+    matching = np.flatnonzero(_matches(facts, states, text))
+    values = _sort_values(facts, sort)[matching]
+    keys = _nan_last(-values if not descending else values)
+    order = np.lexsort((facts.arms.ids[matching], -keys))
+    rows = matching[order][offset : offset + limit]
+    return ArmTable(
+        rows=rows_of(facts, rows),
+        n=len(matching),
+        n_arms=len(facts.arms),
+        offset=offset,
+        limit=limit,
+        sort=sort,
+        descending=bool(descending),
+    )
+
+
+def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
+    """Some arms, by their rows in the columns."""
+    known = facts.arms
+    low, high = known.intervals
+    n_pulls = max(facts.totals.n_pulls, 1)
+    found = []
+    for row in map(int, rows):
+        record = known.records[row]
+        tally = record.tally
+        has_mean = tally.n_rewards > 0
+        found.append(
+            ArmRow(
+                id=record.id,
+                config=dict(record.config),
+                origin=record.origin,
+                state=record.state,
+                n_pulls=tally.n_pulls,
+                n_rewards=tally.n_rewards,
+                n_pending=tally.n_pending,
+                mean=number(known.means[row]),
+                low=number(low[row]) if has_mean else None,
+                high=number(high[row]) if has_mean else None,
+                share=tally.n_pulls / n_pulls,
+                parent=record.parent,
+                mutated=record.mutated,
+                admitted_at=record.admitted_at,
+                is_best=record.id == facts.best_arm,
+            )
+        )
+    return found
+
+
+def _nan_last(values: Floats) -> Floats:
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def _sort_values(facts: Facts, sort: str) -> Floats:
+    """A number for each arm, NaN where it has no value to sort by."""
+    known = facts.arms
+    if sort in ("low", "high"):
+        return np.where(known.n_rewards > 0, known.intervals[sort == "high"], np.nan)
+    if sort == "parent":
+        parents = [np.nan if one.parent is None else one.parent for one in known.records]
+        return np.array(parents, dtype=np.float64)
+    if sort in ("state", "origin"):
+        texts = known.states if sort == "state" else known.origins
+        # Alphabetical, so the number is the place of the text among all of them.
+        return np.unique(texts, return_inverse=True)[1].astype(np.float64)
+    columns = {
+        "id": known.ids,
+        "mean": known.means,
+        "n_pulls": known.n_pulls,
+        "share": known.n_pulls,
+        "n_rewards": known.n_rewards,
+        "n_pending": known.n_pending,
+        "admitted_at": known.admitted_at,
+    }
+    return columns[sort].astype(np.float64)
+
+
+def _matches(facts: Facts, states: Collection[str] | None, text: str) -> Bools:
+    known = facts.arms
+    matching = np.ones(len(known), dtype=np.bool_)
+    if states is not None:
+        matching &= np.isin(known.states, list(states))
+    words = _EQUALS.sub("=", text).casefold().split()
+    if words:
+        lines = [
+            _EQUALS.sub("=", f"{one.id} {one.origin} {one.state} {config_text(one.config, _LONG)}")
+            for one in known.records
+        ]
+        found = [all(word in line for word in words) for line in map(str.casefold, lines)]
+        matching &= np.array(found, dtype=np.bool_)
+    return matching

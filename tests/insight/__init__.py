@@ -1,0 +1,1 @@
+"""Tests of the read models and of the figures drawn from them."""

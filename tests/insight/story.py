@@ -1,0 +1,133 @@
+"""Studies with a past, small and quick to make, for the tests of the read models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from imabo import Choice, Float, Int, Pull, Space, Study, oracles, policies
+from imabo.testing.study.base import ManualClock, play
+from tests.study.traffic import SPACES, WINDOW_S, Traffic
+
+# A space in which one parameter decides the reward, and another has a meaning only sometimes.
+SPACE = Space(
+    model=Choice("small", "large", "<b>&amp;"),
+    fast=Choice(False, True),
+    temperature=Float(0.0, 1.0),
+    rate=Float(1e-4, 1.0, log=True),
+    top_k=Int(1, 4),
+    tokens=Int(256, 8192, log=True, when={"model": "large"}),
+)
+
+
+def make(name: str = "story", space: Space = SPACE, **settings: Any) -> Study:
+    """A study with a quick oracle."""
+    settings.setdefault("policy", policies.IMOSS(warmup=5))
+    settings.setdefault("oracle", oracles.Mutate())
+    settings.setdefault("seed", 3)
+    settings.setdefault("clock", ManualClock(1e9))
+    return Study.create(name, space, **settings)
+
+
+def by_model(pull: Pull) -> float:
+    """A reward that depends on the model alone."""
+    return {"small": 0.2, "large": 0.8}.get(str(pull.config["model"]), 0.5)
+
+
+def noisy(pull: Pull) -> float:
+    """A reward of 0 or 1, on average ``by_model``, the same for the same pull number."""
+    number = int(pull.id.rpartition("-")[2])
+    return float((number * 0.6180339887) % 1.0 < by_model(pull))
+
+
+def instant(
+    rounds: int, reward: Callable[[Pull], float] = noisy, **settings: Any
+) -> tuple[Study, list[Pull]]:
+    """A study whose rewards came at once, and its pulls, which took a second each."""
+    clock = settings.setdefault("clock", ManualClock(1e9))
+    study = make(**settings)
+    return study, go_on(study, clock, rounds, reward)
+
+
+def go_on(
+    study: Study, clock: ManualClock, rounds: int, reward: Callable[[Pull], float] = noisy
+) -> list[Pull]:
+    """Play on, a second a round; the pulls."""
+    pulls = []
+    for _ in range(rounds):
+        clock.now += 1.0
+        pulls += play(study, 1, reward)
+    return pulls
+
+
+def eventful(steps: int = 400, seed: int = 1, **settings: Any) -> Study:
+    """A study with late and lost rewards, paused and retired arms, and changes of the space."""
+    clock = ManualClock(1e9)
+    study = make(space=SPACES[0], clock=clock, window_s=WINDOW_S, **settings)
+    return Traffic(study, clock, seed).run(steps)
+
+
+def situations() -> dict[str, Callable[[], Study]]:
+    """Studies of every kind, by what is special about them."""
+    return {
+        "no pulls": make,
+        "an arm by hand, no pulls": _by_hand,
+        "no rewards": lambda: _asked(30),
+        "one pull": lambda: _asked(1),
+        "one reward": lambda: instant(1)[0],
+        "one arm": lambda: instant(20, _half, space=Space(only=Choice("x")))[0],
+        "all alike": lambda: instant(40, _half)[0],
+        "instant": lambda: instant(300)[0],
+        "open range": lambda: instant(300, _wide, reward_range=None)[0],
+        "other range": lambda: instant(60, _wide, reward_range=(-1000.0, 1000.0))[0],
+        "eventful": eventful,
+        "strange name": lambda: instant(30, name="<script>alert(1)</script>")[0],
+        "own schedule": lambda: instant(40, policy=policies.QRM2())[0],
+        "pruned": _pruned,
+        "values of any kind": _any_values,
+    }
+
+
+def _half(pull: Pull) -> float:
+    del pull
+    return 0.5
+
+
+def _wide(pull: Pull) -> float:
+    return 200.0 * noisy(pull) - 50.0
+
+
+def _by_hand() -> Study:
+    study = make()
+    study.add_arm(study.space.sample(np.random.default_rng(0)))
+    return study
+
+
+def _asked(n: int) -> Study:
+    study = make()
+    study.ask(count=n)
+    return study
+
+
+def _pruned() -> Study:
+    study = eventful()
+    study.prune(study.pulls(after=study.n_pulls // 2, limit=1)[0].served_at)
+    return study
+
+
+def _any_values() -> Study:
+    space = Space(
+        {
+            "a b": Choice(None, True, 1.5, 2, "</script><img src=x onerror=alert(1)>"),
+            "constant": Float(2.0, 2.0),
+            "sum": Int(-5, 5),
+            "many": Choice(*range(100)),
+        }
+    )
+    return instant(120, _half_or_more, space=space)[0]
+
+
+def _half_or_more(pull: Pull) -> float:
+    return 0.5 + 0.5 * (pull.config["a b"] is True)

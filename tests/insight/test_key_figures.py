@@ -1,0 +1,145 @@
+"""The key figures, and what exploring has cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from imabo import Choice, Space, insight, oracles, policies
+from imabo.insight import Facts
+from imabo.policies.feedback import feedback_rate
+from imabo.testing.study.base import ManualClock
+from tests.insight.story import by_model, eventful, go_on, instant, make, situations
+
+
+def test_counts_are_those_of_the_study() -> None:
+    study = eventful()
+    key = insight.overview(insight.read(study))
+    for name in ("name", "n_pulls", "n_rewards", "n_pending", "n_expired", "n_arms"):
+        assert getattr(key, name) == getattr(study, name)
+    assert key.created_at == study.created_at.timestamp()
+    assert key.space_version == study.space_version > 1
+    assert key.n_active == study.view.n_growing
+    assert key.n_servable == study.view.n_servable
+    assert key.feedback_rate == pytest.approx(feedback_rate(study.view))
+    best = study.best()
+    assert key.best is not None
+    assert (key.best.arm, key.best.config, key.best.n_rewards) == (
+        best.arm,
+        best.config,
+        best.n_rewards,
+    )
+    assert key.best.mean == pytest.approx(best.mean)
+    assert key.best.interval == pytest.approx(best.interval)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [
+        ("no pulls", "empty"),
+        ("no rewards", "no feedback"),
+        ("one pull", "warming up"),
+        ("one reward", "warming up"),
+        ("one arm", "settled"),
+    ],
+)
+def test_one_word_says_where_a_study_stands(kind: str, state: str) -> None:
+    assert insight.overview(insight.read(situations()[kind]())).state == state
+
+
+def test_a_study_settles_when_the_best_arm_gets_the_traffic() -> None:
+    clock = ManualClock(1e9)
+    space = Space(letter=Choice("a", "b", "c", "d"))
+    study = make(clock=clock, space=space, policy=policies.IMOSS(warmup=4))
+    go_on(study, clock, 12, lambda pull: 0.5)
+    assert insight.overview(insight.read(study)).state == "learning"
+    go_on(study, clock, 200, lambda pull: 0.9 if pull.config["letter"] == "b" else 0.1)
+    assert insight.overview(insight.read(study)).state == "settled"
+
+
+def test_a_study_whose_rewards_stopped_coming_says_so() -> None:
+    study, _ = instant(100)
+    for _ in range(60):
+        study.ask()
+    assert insight.overview(insight.read(study)).state == "no feedback"
+
+
+def test_recent_figures_are_of_the_newest_tenth() -> None:
+    clock = ManualClock(1e9)
+    study, _ = instant(800, lambda pull: 0.0, clock=clock)
+    clock.now += 3600.0
+    go_on(study, clock, 240, lambda pull: 1.0)
+    key = insight.overview(insight.read(study))
+    assert key.recent_mean == 1.0
+    assert 104 <= key.n_recent <= 130
+    assert key.pulls_per_minute == pytest.approx(60.0)
+    assert key.recent_interval is not None
+    assert key.recent_interval[1] == pytest.approx(1.0)
+
+
+def test_an_overview_is_of_plain_values(any_facts: Facts) -> None:
+    for value in asdict(insight.overview(any_facts)).values():
+        assert not isinstance(value, np.generic)
+        assert not isinstance(value, float) or math.isfinite(value)
+
+
+# --- cost and gain ------------------------------------------------------------------------------
+
+
+def test_cost_and_gain_are_sums_over_the_arms() -> None:
+    study, _ = instant(300)
+    facts = insight.read(study)
+    found, best = insight.cost(facts), study.best()
+    arms = [arm for arm in study.arms() if arm.mean is not None]
+    at_random = insight.reward(facts).random
+    assert found.best_arm == best.arm
+
+    def cost(top: float) -> float:
+        return max(sum(arm.n_pulls * (top - (arm.mean or 0.0)) for arm in arms), 0.0)
+
+    def gain(chance: float | None) -> float:
+        assert chance is not None
+        return sum(arm.n_pulls * ((arm.mean or 0.0) - chance) for arm in arms)
+
+    assert found.cost[-1] == pytest.approx(cost(best.mean))
+    assert found.cost_low[-1] == pytest.approx(cost(best.interval[0]))
+    assert found.cost_high[-1] == pytest.approx(cost(best.interval[1]))
+    assert found.gain[-1] == pytest.approx(gain(at_random.mean))
+    assert found.gain_low[-1] == pytest.approx(gain(at_random.high))
+    assert found.gain_high[-1] == pytest.approx(gain(at_random.low))
+    # All pulls have a reward here, so that the gain is over what was really earned.
+    assert found.gain[-1] == pytest.approx(facts.totals.reward_sum - 300 * (at_random.mean or 0.0))
+
+
+def test_the_curve_counts_the_pulls_of_its_time_with_the_means_of_today() -> None:
+    study, pulls = instant(200)
+    found = insight.cost(insight.read(study))
+    means = {arm.id: arm.mean or 0.0 for arm in study.arms()}
+    top = means[study.best().arm]
+    for n, cost in zip(found.pulls, found.cost, strict=True):
+        assert n is not None
+        served = [means[pull.arm] for pull in pulls[: int(n)]]
+        assert cost == pytest.approx(max(top * n - sum(served), 0.0))
+
+
+def test_a_study_that_learns_gains_over_serving_at_random() -> None:
+    policy = policies.IMOSS(warmup=20)
+    study, _ = instant(1000, by_model, policy=policy, oracle=oracles.Mutate())
+    found = insight.cost(insight.read(study))
+    gain, low, high = found.gain[-1], found.gain_low[-1], found.gain_high[-1]
+    assert gain is not None
+    assert low is not None
+    assert high is not None
+    assert low <= gain <= high
+    # Serving at random gives 0.5 a pull here, and the best model 0.8.
+    earned = study.read(lambda view: view.totals.reward_sum)
+    assert low < earned - 500 < high
+    assert found.cost[-1] == pytest.approx(800 - earned)
+
+
+def test_without_rewards_nothing_is_estimated() -> None:
+    found = insight.cost(insight.read(situations()["no rewards"]()))
+    assert set(found.cost + found.gain) == {None}

@@ -1,0 +1,211 @@
+"""Reward, active set and traffic over time, against what the pulls themselves say."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from imabo import Choice, Space, insight, policies
+from imabo.confidence import bounded_interval
+from imabo.errors import UnknownArm
+from imabo.insight import Facts
+from imabo.insight.progress import MOST_ARMS, MOST_ARRIVALS, ROLLING
+from imabo.testing.study.base import ManualClock
+from tests.insight.story import SPACE, by_model, eventful, go_on, instant
+
+
+def test_means_between_points_are_those_of_the_pulls_in_between() -> None:
+    study, pulls = instant(200)
+    model = insight.reward(insight.read(study))
+    rewards = [study.pull(pull.id).reward for pull in pulls]
+    # A milestone is taken when a pull is served, so that the reward of this pull comes after it.
+    ends = [0, *(int(n) - 1 for n in model.pulls[:-1] if n is not None), 200]
+    for i, (start, end) in enumerate(pairwise(ends)):
+        part = [reward for reward in rewards[start:end] if reward is not None]
+        assert model.n_rewards[i] == len(part)
+        assert model.mean[i] == pytest.approx(np.mean(part))
+        wide = [r for r in rewards[ends[max(i + 1 - ROLLING, 0)] : end] if r is not None]
+        assert model.rolling[i] == pytest.approx(np.mean(wide))
+        low, high = bounded_interval(np.array([len(wide)]), np.array([sum(wide)]), 0.95)
+        assert model.rolling_low[i] == pytest.approx(low[0])
+        assert model.rolling_high[i] == pytest.approx(high[0])
+        so_far = [reward for reward in rewards[:end] if reward is not None]
+        assert model.cumulative[i] == pytest.approx(np.mean(so_far))
+
+
+def test_rewards_between_points_add_up_to_all_rewards(any_facts: Facts) -> None:
+    model = insight.reward(any_facts)
+    parts = [
+        n * mean
+        for n, mean in zip(model.n_rewards, model.mean, strict=True)
+        if n is not None and mean is not None
+    ]
+    assert sum(n for n in model.n_rewards if n is not None) == any_facts.totals.n_rewards
+    assert sum(parts) == pytest.approx(any_facts.totals.reward_sum, abs=1e-9)
+    assert model.pulls[-1] == any_facts.totals.n_pulls
+
+
+def test_bands_lie_around_their_means(any_facts: Facts) -> None:
+    model = insight.reward(any_facts)
+    rows = zip(model.rolling_low, model.rolling, model.rolling_high, strict=True)
+    for low, mean, high in rows:
+        if None not in (low, mean, high):
+            assert low <= mean + 1e-9  # type: ignore[operator]
+            assert mean <= high + 1e-9  # type: ignore[operator]
+
+
+def test_serving_at_random_is_estimated_from_the_arms_drawn_from_p0_each_alike() -> None:
+    study, _ = instant(300)
+    drawn = [a for a in study.arms() if a.origin in ("warmup", "baseline") and a.mean is not None]
+    assert 2 <= len(drawn) < study.n_arms
+    means = [arm.mean for arm in drawn if arm.mean is not None]
+    error = np.std(means, ddof=1) / math.sqrt(len(means))
+    low, high = stats.t.interval(0.95, len(means) - 1, np.mean(means), error)
+    found = insight.reward(insight.read(study)).random
+    assert found.n == len(means)
+    assert found.mean == pytest.approx(np.mean(means))
+    assert found.low == pytest.approx(max(low, 0.0))
+    assert found.high == pytest.approx(min(high, 1.0))
+
+
+def test_the_baseline_is_the_mean_of_the_chosen_arm_with_its_interval() -> None:
+    study, _ = instant(100)
+    arm = max(study.arms(), key=lambda one: one.n_rewards)
+    facts = insight.read(study)
+    model = insight.reward(facts, baseline=arm.id)
+    assert model.baseline is not None
+    assert model.baseline.mean == pytest.approx(arm.mean)
+    (row,) = [row for row in insight.arm_table(facts).rows if row.id == arm.id]
+    assert (model.baseline.low, model.baseline.high) == (row.low, row.high)
+    with pytest.raises(UnknownArm):
+        insight.reward(facts, baseline=1000)
+
+
+def test_marks_lie_where_arms_entered_and_where_the_space_changed() -> None:
+    study, pulls = instant(100)
+    study.update_space(Space({**SPACE.parameters, "model": Choice("large", "huge")}))
+    study.ask(count=20)
+    facts = insight.read(study)
+    model = insight.reward(facts)
+    assert [(c.version, c.pulls) for c in model.space_changes] == [(2, 100.0)]
+    first: dict[int, int] = {}
+    for number, pull in enumerate(pulls, start=1):
+        first.setdefault(pull.arm, number)
+    marks = {one.arm: one.pulls for one in model.arrivals}
+    assert len(marks) == model.n_arrivals == study.n_arms
+    for arm, number in first.items():
+        assert marks[arm] == pytest.approx(number, abs=2.0)
+
+
+def test_there_are_never_too_many_marks() -> None:
+    space = Space(number=Choice(*range(400)))
+    study, _ = instant(300, lambda pull: 0.5, space=space, policy=policies.IMOSS(warmup=290))
+    model = insight.reward(insight.read(study))
+    assert model.n_arrivals == study.n_arms >= 290
+    assert len(model.arrivals) == MOST_ARRIVALS
+    assert (model.arrivals[0].arm, model.arrivals[-1].arm) == (1, study.n_arms)
+
+
+# --- the active set -----------------------------------------------------------------------------
+
+
+def test_the_schedule_is_that_of_the_policy() -> None:
+    study, _ = instant(500, policy=policies.Informed(scale=2.0, warmup=3))
+    model = insight.growth(insight.read(study))
+    assert model.due is not None
+    assert model.law == "2 t^0.5"
+    for pulls, effective, due in zip(model.pulls, model.effective, model.due, strict=True):
+        assert pulls is not None
+        assert effective is not None
+        # A milestone is taken before its own pull has a reward.
+        assert effective <= pulls <= effective + 1
+        assert due == math.ceil(2.0 * math.sqrt(effective + 1.0))
+    assert abs(study.n_arms - (model.due[-1] or 0.0)) <= 1
+
+
+def test_the_schedule_starts_again_when_the_space_changes() -> None:
+    study, _ = instant(100)
+    before = study.n_arms
+    study.update_space(Space({**SPACE.parameters, "top_k": Choice(1, 2, 3, 4, 5)}))
+    for _ in range(64):
+        study.tell(study.ask().id, 0.5)
+    model = insight.growth(insight.read(study))
+    assert model.due is not None
+    assert model.due[-1] == before + math.ceil(math.sqrt(65.0))
+    assert model.n_active[-1] == study.n_arms
+
+
+def test_an_earlier_start_of_the_schedule_is_known_from_the_milestones() -> None:
+    clock = ManualClock(1e9)
+    study, _ = instant(160, clock=clock)
+    n_first = study.n_arms
+    wider = {**SPACE.parameters, "top_k": Choice(1, 2, 3, 4, 5)}
+    study.update_space(Space(wider))
+    go_on(study, clock, 80)
+    due_before = insight.growth(insight.read(study)).due
+    study.update_space(Space({**wider, "more": Choice(1, 2)}))
+    go_on(study, clock, 10)
+    due_after = insight.growth(insight.read(study)).due
+    assert due_before is not None
+    assert due_after is not None
+    # The points after the first change, before the second one.
+    for was, now in zip(due_before[21:29], due_after[21:29], strict=True):
+        assert now == pytest.approx(was, abs=2.0)
+        assert (now or 0.0) >= n_first
+
+
+def test_a_finite_space_has_no_more_arms_due_than_configurations() -> None:
+    study, _ = instant(100, lambda pull: 0.5, space=Space(letter=Choice("a", "b", "c")))
+    assert insight.growth(insight.read(study)).due == [3.0] * 13
+
+
+class Patient(policies.IMOSS):
+    """A policy of the user's own, whose schedule cannot be known."""
+
+    def growth(self, arms: object) -> None:
+        """Never."""
+        del arms
+
+
+def test_a_policy_of_ones_own_has_no_curve() -> None:
+    study, _ = instant(20, policy=Patient())
+    model = insight.growth(insight.read(study))
+    assert (model.due, model.law) == (None, None)
+    assert model.n_active[-1] == 1.0
+
+
+# --- traffic ------------------------------------------------------------------------------------
+
+
+def test_traffic_adds_up_to_all_pulls(any_facts: Facts) -> None:
+    model = insight.traffic(any_facts)
+    columns = np.array([*model.counts, model.others], dtype=float)
+    assert (columns >= 0).all()
+    assert columns.sum(axis=0).tolist() == model.totals
+    assert columns.sum() == any_facts.totals.n_pulls
+    assert len(model.arms) + model.n_others == len(any_facts.arms)
+    assert len(model.arms) <= MOST_ARMS
+
+
+def test_traffic_between_points_is_that_of_the_pulls_in_between() -> None:
+    study, pulls = instant(150, by_model)
+    model = insight.traffic(insight.read(study))
+    ends = [0, *(int(n or 0) for n in model.pulls)]
+    for arm, counts in zip(model.arms, model.counts, strict=True):
+        assert counts == [
+            sum(pull.arm == arm for pull in pulls[start:end]) for start, end in pairwise(ends)
+        ]
+    most = sorted(study.arms(), key=lambda one: (-one.n_pulls, one.id))[:MOST_ARMS]
+    assert model.arms == [arm.id for arm in most]
+
+
+def test_traffic_of_arms_that_are_gone_still_counts() -> None:
+    study = eventful()
+    assert any(arm.state == "retired" for arm in study.arms())
+    model = insight.traffic(insight.read(study))
+    for arm, counts in zip(model.arms, model.counts, strict=True):
+        assert sum(n or 0.0 for n in counts) == study.arms()[arm - 1].n_pulls

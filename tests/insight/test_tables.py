@@ -1,0 +1,117 @@
+"""The best arms and the table of arms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from imabo import insight
+from imabo.confidence import bounded_interval
+from imabo.errors import InvalidSetting
+from imabo.insight import ArmRow, Facts
+from tests.insight.story import eventful, instant
+
+EVENTFUL = eventful()
+FACTS = insight.read(EVENTFUL)
+
+
+def value_of(row: ArmRow, sort: str) -> Any:
+    return getattr(row, sort)
+
+
+def test_rows_are_the_arms_of_the_study_with_their_intervals() -> None:
+    study, _ = instant(200)
+    table = insight.arm_table(insight.read(study), sort="id", descending=False, limit=1000)
+    arms = study.arms()
+    assert [row.id for row in table.rows] == [arm.id for arm in arms]
+    n = np.array([float(arm.n_rewards) for arm in arms])
+    low, high = bounded_interval(n, n * np.array([arm.mean or 0.0 for arm in arms]), 0.95)
+    for row, arm, bottom, top in zip(table.rows, arms, low, high, strict=True):
+        assert (row.config, row.state, row.n_pulls) == (arm.config, arm.state, arm.n_pulls)
+        assert (row.origin, row.parent, row.n_pending) == (arm.origin, arm.parent, arm.n_pending)
+        assert row.mean == pytest.approx(arm.mean)
+        assert row.share == arm.n_pulls / study.n_pulls
+        if arm.n_rewards:
+            assert row.low == pytest.approx(bottom)
+            assert row.high == pytest.approx(top)
+    assert [row.id for row in table.rows if row.is_best] == [study.best().arm]
+
+
+@settings(max_examples=60)
+@given(
+    sort=st.sampled_from(insight.SORTS),
+    descending=st.booleans(),
+    states=st.none() | st.lists(st.sampled_from(["active", "paused", "retired"])),
+    text=st.sampled_from(["", "large", "model=large", "MODEL = large", "warmup 1", "no such"]),
+    limit=st.integers(1, 7),
+)
+def test_pages_put_together_are_all_matching_arms_in_order(
+    sort: str, descending: bool, states: list[str] | None, text: str, limit: int
+) -> None:
+    options: dict[str, Any] = {"sort": sort, "descending": descending, "text": text}
+    whole = insight.arm_table(FACTS, states=states, limit=1000, **options)
+    pages = [
+        row
+        for offset in range(0, whole.n + limit, limit)
+        for row in insight.arm_table(
+            FACTS, states=states, offset=offset, limit=limit, **options
+        ).rows
+    ]
+    assert pages == whole.rows
+    assert len(pages) == whole.n <= whole.n_arms == EVENTFUL.n_arms
+    assert states is None or all(row.state in states for row in pages)
+    known = [row for row in pages if value_of(row, sort) is not None]
+    assert pages[: len(known)] == known
+    # Stable sorts: equal ones stay in the order of their ids, whichever way it goes.
+    by_id = sorted(known, key=lambda row: row.id)
+    assert known == sorted(by_id, key=lambda row: value_of(row, sort), reverse=descending)
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("model=large", lambda row: row.config["model"] == "large"),
+        ("  Model  =  LARGE ", lambda row: row.config["model"] == "large"),
+        ("retired", lambda row: row.state == "retired"),
+        (
+            "model=small warmup",
+            lambda row: (row.config["model"], row.origin) == ("small", "warmup"),
+        ),
+    ],
+)
+def test_text_finds_arms_by_what_they_are(text: str, matches: Any) -> None:
+    rows = insight.arm_table(FACTS, limit=1000).rows
+    found = insight.arm_table(FACTS, text=text, limit=1000)
+    assert 0 < found.n < len(rows)
+    assert {row.id for row in found.rows} == {row.id for row in rows if matches(row)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"sort": "size"}, {"offset": -1}, {"limit": 0}, {"states": ["gone"]}, {"limit": True}],
+)
+def test_settings_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting):
+        insight.arm_table(FACTS, **options)
+
+
+def test_the_best_arms_are_those_of_the_highest_lower_end() -> None:
+    study, _ = instant(300)
+    facts = insight.read(study)
+    found = insight.arms(facts, limit=7)
+    by_low = insight.arm_table(facts, sort="low", states=["active"], limit=7)
+    assert [row.low for row in found.rows] == [row.low for row in by_low.rows]
+    assert found.rows[0].is_best
+    by_pulls = insight.arms(facts, by="n_pulls", limit=3)
+    table = insight.arm_table(facts, sort="n_pulls", limit=3)
+    assert by_pulls.rows == table.rows
+
+
+def test_arms_out_of_service_come_after_those_in_service(any_facts: Facts) -> None:
+    states = [row.state == "active" for row in insight.arms(any_facts, limit=50).rows]
+    assert states == sorted(states, reverse=True)
+    assert len(states) <= 50
