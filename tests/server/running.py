@@ -10,6 +10,7 @@ from typing import Self
 import uvicorn
 
 from imabo.server.app import make_app
+from imabo.server.corking import CorkedProtocol
 from imabo.server.keys import make_key
 from imabo.server.settings import Settings
 from imabo.stores import Store, open_store
@@ -46,6 +47,7 @@ class RunningServer:
         self.app = make_app(self.store, self.settings, clock=clock)
         config = uvicorn.Config(
             self.app,
+            http=CorkedProtocol,
             host="127.0.0.1",
             port=port,
             log_config=None,
