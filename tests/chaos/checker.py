@@ -14,12 +14,15 @@ from tests.chaos.direct import Row, read_pulls
 from tests.chaos.history import Asked, History, Pulled, Told
 
 
-def check(history: History, url: str) -> list[str]:
+def check(history: History, url: str, *, is_shared: bool = False) -> list[str]:
     """All that is wrong, nothing when all is well. The servers must be gone."""
     found = list(history.contradictions)
     with closing(open_store(url)) as store:
         for name in store.names():
-            found += [f"audit of {name}: {violation}" for violation in audit(store, name)]
+            found += [
+                f"audit of {name}: {violation}"
+                for violation in audit(store, name, is_shared=is_shared)
+            ]
             found += [f"study {name}: {what}" for what in _Comparison(history, store, url, name)]
         known = {pull["id"] for asked in history.asks for pull in asked.pulls or ()}
         found += [

@@ -150,7 +150,7 @@ def run(chaos: Chaos, say: Callable[[str], None] | None = None) -> Report:
         with _database(chaos, folder) as (url, database):
             history = History()
             done, wrong = asyncio.run(_run(chaos, url, database, history, folder, say))
-            wrong += check(history, url)
+            wrong += check(history, url, is_shared=chaos.servers > 1)
     return Report(wrong, history.counts, done, time.monotonic() - began)
 
 

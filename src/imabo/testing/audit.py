@@ -38,7 +38,9 @@ class Violation:
         return f"{self.kind}: {self.detail}"
 
 
-def audit(store: Store, name: str, *, policy: Policy | None = None) -> list[Violation]:
+def audit(
+    store: Store, name: str, *, policy: Policy | None = None, is_shared: bool = False
+) -> list[Violation]:
     """All that is wrong with a study, nothing when it is sound; it only reads.
 
     Nobody may write to the study meanwhile, and none of its pulls may have been pruned. Sums of
@@ -48,6 +50,9 @@ def audit(store: Store, name: str, *, policy: Policy | None = None) -> list[Viol
         store: Where the study is.
         name: The study's name.
         policy: The study's policy when it is a class of your own.
+        is_shared: Whether several processes of a service served it at the same time. They serve
+            known arms from views that are a moment old, so which of them is not checked; an arm
+            that was admitted must have been due all the same.
 
     Example:
         >>> from imabo import Float, Space, Study
@@ -72,7 +77,8 @@ def audit(store: Store, name: str, *, policy: Policy | None = None) -> list[Viol
         found.add,
         # What a model expected of the arms is not in the log; decisions that rest on it are not
         # made again.
-        is_exact=snapshot.beliefs is None,
+        is_exact=snapshot.beliefs is None and not is_shared,
+        is_shared=is_shared,
     )
     for entry in store.log(name):
         recount.apply(entry)

@@ -53,6 +53,7 @@ class Recount:
         policy: Its policy.
         report: Called with the kind and the words of each violation.
         is_exact: Whether the log has all that decisions rest on; else only the growth is checked.
+        is_shared: Whether known arms may have been served from older views than the log's.
     """
 
     def __init__(
@@ -63,12 +64,14 @@ class Recount:
         report: Report,
         *,
         is_exact: bool,
+        is_shared: bool = False,
     ) -> None:
         self._study = study
         self._records = arms
         self._policy = policy
         self._report = report
         self._is_exact = is_exact
+        self._is_shared = is_shared
         self._space = Space.from_dict(study.space)
         self._books: dict[int, _Book] = {}
         self._arm_of: dict[int, int] = {}
@@ -154,7 +157,9 @@ class Recount:
     def _check_growth(self, number: int, arm: int, reason: str, decision: Decision) -> None:
         """An arm was admitted exactly when the schedule had one due (or was waited for)."""
         what = f"pull {number} (arm {arm}, {reason}) came with {self.view.n_growing} growing arms"
-        if not isinstance(decision, Expand):
+        if self._is_shared and reason not in _ADMITTING:
+            pass
+        elif not isinstance(decision, Expand):
             if reason != "index":
                 self._report("schedule", f"{what}, when no arm was due")
         elif reason == "index":
