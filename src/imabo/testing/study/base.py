@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from imabo.arms import Arm, Pull
 from imabo.errors import ImaboError
+from imabo.oracles import Random
 from imabo.space import Choice, Float, Int, Space
 from imabo.study import Study
 
 # make_study(name, space, **settings), with the settings of Study.create
 MakeStudy = Callable[..., Study]
+
+
+# For cases whose many rounds are not about the model of the default, which takes its time.
+QUICK: Final = {"oracle": Random()}
 
 
 class ManualClock:

@@ -11,6 +11,7 @@ from imabo.errors import InvalidConfig, InvalidSetting, NothingToServe, UnknownA
 from imabo.space import Choice, Float, Space
 from imabo.study import Study
 from imabo.testing.study.base import (
+    QUICK,
     MakeStudy,
     StudyCases,
     arm_with,
@@ -90,7 +91,7 @@ class ChangeCases(StudyCases):
 
     def test_a_new_choice_is_explored_at_once(self, make_study: MakeStudy) -> None:
         """The first request after the change serves it, however long the study ran before."""
-        study = make_study("s", letters("a", "b"), seed=1)
+        study = make_study("s", letters("a", "b"), seed=1, **QUICK)
         play(study, 200, lambda pull: 1.0)
         study.update_space(letters("a", "b", "c"))
         pull = study.ask()
@@ -100,7 +101,7 @@ class ChangeCases(StudyCases):
     def test_another_space_restarts_the_growth_schedule(self, make_study: MakeStudy) -> None:
         """A wider range makes arms due that the old schedule would not have admitted yet."""
         narrow, wide = Space(x=Float(0, 1)), Space(x=Float(0, 2))
-        kept, widened = (make_study(name, narrow, seed=3) for name in "ab")
+        kept, widened = (make_study(name, narrow, seed=3, **QUICK) for name in "ab")
         for study in (kept, widened):
             play(study, 130, lambda pull: 0.5)
         widened.update_space(wide)
@@ -111,7 +112,7 @@ class ChangeCases(StudyCases):
 
     def test_the_same_space_again_changes_nothing(self, make_study: MakeStudy) -> None:
         """Not even the next decision."""
-        left, right = (make_study(name, mixed_space(), seed=3) for name in "ab")
+        left, right = (make_study(name, mixed_space(), seed=3, **QUICK) for name in "ab")
         for study in (left, right):
             play(study, 30, lambda pull: 0.5)
         before = facts_of(left)
@@ -140,7 +141,7 @@ class ChangeCases(StudyCases):
 
     def test_an_arm_added_by_hand_is_served_soon(self, make_study: MakeStudy) -> None:
         """It is valid, active, new and unknown, so the index is curious about it."""
-        study = make_study("s", mixed_space(), seed=1)
+        study = make_study("s", mixed_space(), seed=1, **QUICK)
         play(study, 100, lambda pull: 0.5)
         arm = study.add_arm({"top_k": 3.0, "model": "small", "temperature": 1})
         assert arm.config == {"model": "small", "temperature": 1.0, "top_k": 3}

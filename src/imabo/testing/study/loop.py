@@ -18,6 +18,7 @@ from imabo.errors import (
     UnknownPull,
 )
 from imabo.testing.study.base import (
+    QUICK,
     MakeStudy,
     StudyCases,
     arm_with,
@@ -116,7 +117,7 @@ class LoopCases(StudyCases):
         """And another seed gives others."""
         runs = []
         for name, seed in [("a", 7), ("b", 7), ("c", 8)]:
-            study = make_study(name, mixed_space(), seed=seed)
+            study = make_study(name, mixed_space(), seed=seed, **QUICK)
             pulls = play(study, 60, temperature_of)
             runs.append([pull.config for pull in pulls])
         assert runs[0] == runs[1]
@@ -124,7 +125,7 @@ class LoopCases(StudyCases):
 
     def test_a_space_of_three_configurations_works_for_ever(self, make_study: MakeStudy) -> None:
         """Exhausted, the study serves known arms and finds the best of them."""
-        study = make_study("s", letters("a", "b", "c"), seed=1)
+        study = make_study("s", letters("a", "b", "c"), seed=1, **QUICK)
         means = {"a": 0.1, "b": 0.2, "c": 0.9}
         pulls = play(study, 500, lambda pull: means[str(pull.config["letter"])])
         assert len(study.arms()) == 3

@@ -12,6 +12,7 @@ import pytest
 
 from imabo.errors import InvalidSetting, NoRewards
 from imabo.testing.study.base import (
+    QUICK,
     MakeStudy,
     StudyCases,
     facts_of,
@@ -41,7 +42,7 @@ class ReadCases(StudyCases):
         self, make_study: MakeStudy
     ) -> None:
         """The interval lies in the reward range and narrows as the level falls."""
-        study = make_study("s", mixed_space(), seed=1)
+        study = make_study("s", mixed_space(), seed=1, **QUICK)
         play(study, 80, lambda pull: 1.0 if pull.config["model"] == "large" else 0.0)
         best = study.best()
         (arm,) = [arm for arm in study.arms() if arm.id == best.arm]
@@ -70,8 +71,8 @@ class ReadCases(StudyCases):
 
     def test_best_speaks_in_the_study_s_own_reward_units(self, make_study: MakeStudy) -> None:
         """The same run with rewards ten times as large, moved down by five."""
-        unit = make_study("unit", mixed_space(), seed=1)
-        wide = make_study("wide", mixed_space(), seed=1, reward_range=(-5.0, 5.0))
+        unit = make_study("unit", mixed_space(), seed=1, **QUICK)
+        wide = make_study("wide", mixed_space(), seed=1, reward_range=(-5.0, 5.0), **QUICK)
         play(unit, 60, temperature_of)
         play(wide, 60, lambda pull: 10.0 * temperature_of(pull) - 5.0)
         one, other = unit.best(), wide.best()
