@@ -11,8 +11,8 @@ import pytest
 
 from imabo.client import Client
 from imabo.testing.study.base import letters
+from tests.docs.pages import ADDRESS, ROOT
 from tests.server.running import RunningServer
-from tests.test_docs import ADDRESS, ROOT
 
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

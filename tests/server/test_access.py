@@ -64,7 +64,7 @@ def caller(server: RunningServer, key: str | None) -> httpx.Client:
 def call(
     http: httpx.Client, operation: Operation, study: str = "a", pull: str = "x-1"
 ) -> httpx.Response:
-    path = operation.path.format(study=study, pull=pull, arm=1)
+    path = operation.path.format(study=study, pull=pull, arm=1, figure="reward")
     body = BODIES.get(operation.handler.__name__)
     return http.request(operation.method, path, json=body)
 

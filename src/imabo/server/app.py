@@ -21,7 +21,7 @@ from imabo.server.metrics import Metrics
 from imabo.server.office import Office
 from imabo.server.openapi import declaration, document
 from imabo.server.proposals import Proposals
-from imabo.server.routes import OPERATIONS
+from imabo.server.routes import OPERATIONS, page
 from imabo.server.routes.table import Switch
 from imabo.server.settings import METRICS_FOLDER, Settings, is_loopback
 from imabo.stores.base import Store
@@ -78,7 +78,9 @@ class Service(FastAPI):
         self.desk = desk
         for operation in OPERATIONS:
             self.add_api_route(operation.path, operation.handler, **declaration(operation))
-        self._front = Front(super().__call__, desk, Switch(OPERATIONS))
+        for path in page.PATHS:
+            self.add_route(path, page.page, ["GET"], include_in_schema=False)
+        self._front = Front(super().__call__, desk, Switch(OPERATIONS), page.PATHS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the lifespan."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
 import anyio.to_thread
@@ -22,6 +22,7 @@ from imabo.server.limits import check_media_type, parse, read_body
 from imabo.server.metrics import Metrics
 from imabo.server.office import Office
 from imabo.server.problems import forbidden, invalid_request, unknown_pull, unknown_study
+from imabo.server.readings import Readings
 from imabo.server.settings import Settings
 from imabo.stores.base import KeyRecord
 
@@ -42,6 +43,7 @@ class Desk:
     access: Access
     metrics: Metrics
     stopping: threading.Event  # set when the service was told to stop
+    readings: Readings = field(default_factory=Readings)
 
 
 def desk_of(request: Request) -> Desk:

@@ -21,6 +21,7 @@ from imabo.server.routes.table import METHODS, Switch
 from imabo.server.settings import is_loopback
 
 _NO_KEY: Final = frozenset({"/healthz", "/readyz"})
+_READS: Final = ("GET", "HEAD")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _CLIENT_LEFT: Final = 499
 _HEADERS: Final = frozenset({b"authorization", b"host", b"origin", b"x-request-id"})
@@ -37,16 +38,17 @@ class Front:
         app: What is behind the door.
         desk: The service.
         switch: The operations.
-        elsewhere: Starts of paths that are for ``app``.
+        elsewhere: Paths that are for ``app``, to read without a key.
     """
 
     def __init__(
-        self, app: ASGIApp, desk: Desk, switch: Switch, elsewhere: tuple[str, ...] = ()
+        self, app: ASGIApp, desk: Desk, switch: Switch, elsewhere: frozenset[str] = frozenset()
     ) -> None:
         self._app = app
         self._desk = desk
         self._switch = switch
         self._elsewhere = elsewhere
+        self._no_key = _NO_KEY | elsewhere
         self._is_local = is_loopback(desk.settings.host) and not desk.settings.allow_open
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -73,7 +75,7 @@ class Front:
         try:
             path = scope["path"]
             caller = None
-            if path not in _NO_KEY:
+            if path not in self._no_key:
                 caller = await desk.access.caller(seen.get(b"authorization"))
                 if caller is None and self._is_local:
                     require_local(seen.get(b"host"), seen.get(b"origin"))
@@ -88,7 +90,8 @@ class Front:
                 require_role(caller, operation.role)
                 response = await operation.handler(Request(scope, receive, send))
                 await response(scope, receive, sending)
-            elif path.startswith(self._elsewhere):
+            elif path in self._elsewhere and method in _READS:
+                route = "page"
                 await self._app(scope, receive, sending)
             else:
                 raise self._no_route(method, path)
@@ -117,7 +120,8 @@ class Front:
         await answer(shown)(scope, receive, send)
 
     def _no_route(self, method: str, path: str) -> Refusal:
-        allowed = ", ".join(self._switch.methods(path))
+        methods = _READS if path in self._elsewhere else self._switch.methods(path)
+        allowed = ", ".join(methods)
         if allowed:
             return Refusal(
                 "method_not_allowed",

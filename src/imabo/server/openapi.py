@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
+from imabo import insight
 from imabo.server import problems, wire
 from imabo.server.routes import OPERATIONS
 from imabo.server.routes.table import Operation
@@ -44,6 +45,7 @@ _MEANINGS: Final = {
     "unknown_study": "no such study, or none that the key may use",
     "unknown_pull": "no such pull, or none that the key may use",
     "unknown_arm": "no such arm",
+    "not_found": "there is nothing of that name",
     "study_exists": "another study has this name",
     "reward_conflict": "the pull has another reward",
     "key_conflict": "the key was used for another request",
@@ -67,6 +69,11 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "schema": {"type": "integer", "minimum": 1},
         "description": "The arm's id.",
         "example": 3,
+    },
+    "figure": {
+        "schema": {"type": "string", "enum": list(insight.FIGURES)},
+        "description": "The figure's name.",
+        "example": "reward",
     },
 }
 

@@ -1,5 +1,11 @@
 """The routes: one module a noun, each with a table of its operations."""
 
-from imabo.server.routes import arms, pulls, studies, system
+from imabo.server.routes import arms, insight, pulls, studies, system
 
-OPERATIONS = [*pulls.OPERATIONS, *studies.OPERATIONS, *arms.OPERATIONS, *system.OPERATIONS]
+OPERATIONS = [
+    *pulls.OPERATIONS,
+    *studies.OPERATIONS,
+    *arms.OPERATIONS,
+    *insight.OPERATIONS,
+    *system.OPERATIONS,
+]

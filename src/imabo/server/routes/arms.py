@@ -25,13 +25,14 @@ async def list_arms(request: Request) -> Response:
 
 async def add_arm(request: Request) -> Response:
     """Admit a configuration by hand; one that is an arm already becomes active again."""
-    name, office = study_name(request), desk_of(request).office
+    name, desk = study_name(request), desk_of(request)
     _, sent = await body_of(request, ArmBody)
 
     def add() -> tuple[bool, Arm]:
-        study = office.study(name)
+        study = desk.office.study(name)
         n_before = study.n_arms
         arm = study.add_arm(sent["config"])
+        desk.readings.forget(study)
         return arm.id > n_before, arm
 
     is_new, arm = await in_thread(add)
@@ -40,14 +41,16 @@ async def add_arm(request: Request) -> Response:
 
 async def change_arm(request: Request) -> Response:
     """Pause, resume or retire an arm."""
-    name, office = study_name(request), desk_of(request).office
+    name, desk = study_name(request), desk_of(request)
     body, _ = await body_of(request, StateBody)
     arm_id = _arm_id(decoded(request.path_params["arm"]))
 
     def change() -> Arm:
-        study = office.study(name)
+        study = desk.office.study(name)
         verbs = {"active": study.resume, "paused": study.pause, "retired": study.retire}
-        return verbs[body.state](arm_id)
+        arm = verbs[body.state](arm_id)
+        desk.readings.forget(study)
+        return arm
 
     return json_answer(arm_json(await in_thread(change)))
 

@@ -93,12 +93,14 @@ async def read_study(request: Request) -> Response:
 
 async def change_study(request: Request) -> Response:
     """Move a study on to another space; everything that was learned stays."""
-    name, office = study_name(request), desk_of(request).office
+    name, desk = study_name(request), desk_of(request)
     _, sent = await body_of(request, SpaceBody)
 
     def change() -> dict[str, Any]:
-        office.study(name).update_space(Space.from_dict(sent["space"]))
-        return _read(office, name)
+        study = desk.office.study(name)
+        study.update_space(Space.from_dict(sent["space"]))
+        desk.readings.forget(study)
+        return _read(desk.office, name)
 
     return json_answer(await in_thread(change))
 

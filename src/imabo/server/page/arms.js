@@ -1,0 +1,232 @@
+// The table of arms: sorted, filtered and paged by the server, updated in place.
+
+import { read, studyPath } from "./api.js";
+import { ICONS, h, icon, setAttr, setText } from "./dom.js";
+import { Range } from "./draw.js";
+import { interval, measure, percent, plural, whole } from "./format.js";
+import { mayAdmin } from "./session.js";
+import { json, settings } from "./settings.js";
+import { pill, setPill } from "./states.js";
+import { copy } from "./toast.js";
+import { changeArm } from "./actions.js";
+
+const AT_ONCE = matchMedia("(max-width: 760px)").matches ? 8 : 15;
+const TYPING_MS = 250;
+const STATES = ["active", "paused", "retired"];
+// name of the column on the server, words, classes, direction of the first click
+const COLUMNS = [
+  ["id", "Arm", "", false], ["state", "State", "", false], ["mean", "Mean reward", "num", true],
+  ["n_rewards", "Rewards", "num", true], ["n_pulls", "Requests", "num", true],
+];
+
+export class ArmTable {
+  /** @param {(params: URLSearchParams) => void} keep Keeps the settings in the address. */
+  constructor(study, params, keep, changed) {
+    this.study = study;
+    this.keep = keep;
+    this.changed = changed;
+    this.sort = COLUMNS.some(([name]) => name === params.get("sort")) ? params.get("sort") : "mean";
+    this.descending = params.get("order") !== "up";
+    this.states = new Set((params.get("states") || "").split(",").filter((one) => STATES.includes(one)));
+    this.text = params.get("text") || "";
+    this.offset = Math.max(0, Number.parseInt(params.get("from") || "0", 10) || 0);
+    this.rows = new Map();
+    this.asked = 0;
+    this.build();
+  }
+
+  build() {
+    this.search = h("input", {
+      type: "search", class: "search", placeholder: "Find by setting or number", "aria-label": "Find arms", value: this.text,
+      on: { input: () => this.typed() },
+    });
+    this.chips = STATES.map((state) => h("button", {
+      type: "button", "aria-pressed": String(this.states.has(state)), on: { click: () => this.toggle(state) },
+    }, state));
+    this.count = h("span", { class: "count", role: "status" });
+    this.heads = COLUMNS.map(([name, words, style]) => h("th", { scope: "col", role: "columnheader", class: style || null },
+      h("button", { type: "button", data: { sort: name }, on: { click: () => this.sortBy(name) } }, words)));
+    this.body = h("tbody", { role: "rowgroup" });
+    this.none = h("p", { class: "table-empty" }, "Loading…");
+    this.back = h("button", { type: "button", class: "small", on: { click: () => this.page(-1) } }, "Previous");
+    this.next = h("button", { type: "button", class: "small", on: { click: () => this.page(1) } }, "Next");
+    this.where = h("span");
+    this.foot = h("div", { class: "table-foot" }, this.where, this.back, this.next);
+    const head = h("tr", { role: "row" }, this.heads,
+      h("th", { scope: "col", role: "columnheader", class: "no-sort" }, h("span", { class: "visually-hidden" }, "Actions")));
+    this.element = h("div", { class: "card table-card arms" },
+      h("div", { class: "table-tools" }, this.search,
+        h("div", { class: "chips", role: "group", "aria-label": "Show only arms that are" }, this.chips), this.count),
+      h("div", { class: "scroll" }, h("table", { role: "table", "aria-label": "Arms" },
+        h("thead", { role: "rowgroup" }, head), this.body)),
+      this.none, this.foot);
+    this.showSort();
+  }
+
+  query() {
+    const query = new URLSearchParams({ sort: this.sort, descending: String(this.descending), offset: String(this.offset), limit: String(AT_ONCE) });
+    if (this.states.size) query.set("states", [...this.states].join(","));
+    if (this.text) query.set("text", this.text);
+    return query;
+  }
+
+  /** Read what is shown again. Of answers that cross, the one to the last question counts. */
+  async refresh() {
+    const turn = (this.asked += 1);
+    const found = await read(studyPath(this.study, `/table?${this.query()}`));
+    if (turn !== this.asked) return;
+    if (!found.rows.length && this.offset > 0 && found.n > 0) {
+      this.offset = Math.floor((found.n - 1) / AT_ONCE) * AT_ONCE;
+      await this.refresh();
+      return;
+    }
+    this.show(found);
+  }
+
+  show(found) {
+    const scale = scaleOf(found.rows);
+    for (const row of found.rows) {
+      if (!this.rows.has(row.id)) this.rows.set(row.id, new Row(this, row));
+      this.rows.get(row.id).show(row, scale);
+    }
+    const shown = new Set(found.rows.map((row) => row.id));
+    for (const id of [...this.rows.keys()]) if (!shown.has(id)) this.rows.delete(id);
+    arrange(this.body, found.rows.map((row) => this.rows.get(row.id).element));
+    const isFiltered = this.text !== "" || this.states.size > 0;
+    this.none.hidden = found.rows.length > 0;
+    setText(this.none, isFiltered ? "No arm matches." : "No arm yet: the first request admits one.");
+    setText(this.count, plural(found.n, "arm"));
+    this.foot.hidden = found.n <= AT_ONCE;
+    setText(this.where, found.n ? `${whole(this.offset + 1)} to ${whole(this.offset + found.rows.length)} of ${whole(found.n)}` : "");
+    this.back.disabled = this.offset === 0;
+    this.next.disabled = this.offset + AT_ONCE >= found.n;
+  }
+
+  async ask() {
+    const kept = new URLSearchParams();
+    if (this.sort !== "mean") kept.set("sort", this.sort);
+    if (!this.descending) kept.set("order", "up");
+    if (this.states.size) kept.set("states", [...this.states].join(","));
+    if (this.text) kept.set("text", this.text);
+    if (this.offset) kept.set("from", String(this.offset));
+    this.keep(kept);
+    this.element.classList.add("is-busy");
+    try {
+      await this.refresh();
+    } catch {
+      // the next look says what is wrong
+    } finally {
+      this.element.classList.remove("is-busy");
+    }
+  }
+
+  sortBy(name) {
+    this.descending = this.sort === name ? !this.descending : COLUMNS.find(([one]) => one === name)[3];
+    this.sort = name;
+    this.offset = 0;
+    this.showSort();
+    this.ask();
+  }
+
+  showSort() {
+    COLUMNS.forEach(([name], i) => {
+      setAttr(this.heads[i], "aria-sort", name === this.sort ? (this.descending ? "descending" : "ascending") : null);
+    });
+  }
+
+  toggle(state) {
+    if (!this.states.delete(state)) this.states.add(state);
+    STATES.forEach((one, i) => setAttr(this.chips[i], "aria-pressed", this.states.has(one) ? "true" : "false"));
+    this.offset = 0;
+    this.ask();
+  }
+
+  typed() {
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => {
+      this.text = this.search.value.trim().slice(0, 200);
+      this.offset = 0;
+      this.ask();
+    }, TYPING_MS);
+  }
+
+  page(step) {
+    this.offset = Math.max(0, this.offset + step * AT_ONCE);
+    this.ask();
+  }
+}
+
+/** Put rows in order, moving only those that are elsewhere, so that the focus stays where it is. */
+function arrange(body, wanted) {
+  const keep = new Set(wanted);
+  for (const child of [...body.children]) if (!keep.has(child)) child.remove();
+  const focused = wanted.find((row) => row.contains(document.activeElement));
+  const at = focused ? wanted.indexOf(focused) : -1;
+  if (at >= 0 && focused.parentNode === body) {
+    for (let i = at - 1, before = focused; i >= 0; before = wanted[i], i -= 1) if (before.previousElementSibling !== wanted[i]) body.insertBefore(wanted[i], before);
+    for (let i = at + 1, after = focused; i < wanted.length; after = wanted[i], i += 1) if (after.nextElementSibling !== wanted[i]) after.after(wanted[i]);
+    return;
+  }
+  wanted.forEach((row, i) => { if (body.children[i] !== row) body.insertBefore(row, body.children[i] || null); });
+}
+
+function scaleOf(rows) {
+  const ends = rows.flatMap((row) => [row.mean, row.low, row.high]).filter((end) => end !== null && end !== undefined);
+  return ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
+}
+
+class Row {
+  constructor(table, row) {
+    this.table = table;
+    this.range = new Range();
+    this.state = pill();
+    this.cells = Object.fromEntries(["mean", "n_rewards", "pending", "n_pulls", "share"].map((name) => [name, h("span")]));
+    this.cells.pending.className = this.cells.share.className = "under";
+    this.fill = h("div", { class: "bar-fill" });
+    this.pause = h("button", { type: "button", class: "small", on: { click: () => this.act(this.row.state === "paused" ? "active" : "paused") } });
+    this.retire = h("button", { type: "button", class: "small danger", on: { click: () => this.act("retired") } }, "Retire");
+    const copyButton = h("button", {
+      type: "button", class: "small icon-button", title: "Copy the configuration", "aria-label": `Copy the configuration of arm ${row.id}`,
+      on: { click: () => copy(json(this.row.config), `Configuration of arm ${row.id}`) },
+    }, icon(ICONS.copy, 14));
+    setAttr(this.retire, "aria-label", `Retire arm ${row.id}`);
+    this.element = h("tr", { role: "row", data: { arm: row.id } },
+      h("th", { scope: "row", role: "rowheader" }, h("div", { class: "arm-name" }, `#${row.id}`, h("span", { class: "origin" }, originOf(row))), settings(row.config)),
+      h("td", { role: "cell", class: "state" }, this.state),
+      h("td", { role: "cell", class: "num mean-cell", data: { label: "Mean reward" } }, h("div", { class: "mean" }, this.range.element, this.cells.mean)),
+      h("td", { role: "cell", class: "num", data: { label: "Rewards" } }, this.cells.n_rewards, this.cells.pending),
+      h("td", { role: "cell", class: "num", data: { label: "Requests" } }, this.cells.n_pulls, this.cells.share, h("div", { class: "bar-track" }, this.fill)),
+      h("td", { role: "cell", class: "actions" }, h("div", {}, copyButton, ...(mayAdmin() ? [this.pause, this.retire] : []))));
+  }
+
+  show(row, scale) {
+    this.row = row;
+    const { cells } = this;
+    setText(cells.mean, measure(row.mean));
+    cells.mean.title = row.mean === null ? "" : `between ${interval([row.low, row.high])}`;
+    this.range.move(row.mean, [row.low, row.high], scale);
+    setText(cells.n_rewards, whole(row.n_rewards));
+    setText(cells.n_pulls, whole(row.n_pulls));
+    setText(cells.share, percent(row.share));
+    setText(cells.pending, row.n_pending ? `${whole(row.n_pending)} pending` : " ");
+    this.fill.style.width = `${100 * (row.share || 0)}%`;
+    setPill(this.state, row.state);
+    setAttr(this.element, "data-state", row.state);
+    this.element.classList.toggle("is-best", row.is_best);
+    const verb = row.state === "paused" ? "Resume" : "Pause";
+    setText(this.pause, verb);
+    setAttr(this.pause, "aria-label", `${verb} arm ${row.id}`);
+    this.pause.hidden = this.retire.hidden = row.state === "retired";
+  }
+
+  act(state) {
+    changeArm(this.table.study, this.row, state, this.table.changed);
+  }
+}
+
+const ORIGINS = { warmup: "from the warm-up", oracle: "by the oracle", baseline: "drawn at random", manual: "added by hand" };
+
+function originOf(row) {
+  if (!row.parent) return ORIGINS[row.origin];
+  return `${ORIGINS[row.origin]} from #${row.parent}${row.mutated ? `, another ${row.mutated}` : ""}`;
+}

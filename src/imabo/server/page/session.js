@@ -1,0 +1,14 @@
+// Who is looking: the role decides what is offered (the server decides what is allowed).
+
+import { read } from "./api.js";
+
+export const session = { me: null };
+
+export async function recall() {
+  session.me = await read("v1/me");
+  return session.me;
+}
+
+export function mayAdmin() {
+  return session.me !== null && session.me.role === "admin";
+}

@@ -1,0 +1,185 @@
+"""What travels of the read models: key figures, figures, the table of arms, previews."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from imabo.server.wire import Config
+
+State = Literal["active", "paused", "retired"]
+Interval = Annotated[
+    list[float | None],
+    Field(min_length=2, max_length=2, description="an end without a bound is null"),
+]
+Seconds = Annotated[float, Field(description="seconds since 1970", examples=[1794744000.0])]
+
+
+class OverviewQuery(BaseModel):
+    """What to send beside the key figures."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    trend: int = Field(0, ge=0, le=200, description="points of the rolling mean to send along")
+
+
+class FigureQuery(BaseModel):
+    """What to draw."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    baseline: int | None = Field(
+        None,
+        ge=1,
+        lt=10**18,
+        description="an arm to compare the reward with; other figures ignore it",
+    )
+
+
+class TableQuery(BaseModel):
+    """Which arms, and in which order; equal ones are in the order of their ids."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sort: Literal[
+        "id",
+        "mean",
+        "low",
+        "high",
+        "n_pulls",
+        "n_rewards",
+        "n_pending",
+        "share",
+        "state",
+        "origin",
+        "parent",
+        "admitted_at",
+    ] = "mean"
+    descending: bool = True
+    states: str | None = Field(
+        None,
+        pattern=r"^(active|paused|retired)(,(active|paused|retired)){0,2}$",
+        description="only arms in these states, with commas between; all by default",
+    )
+    text: str = Field("", max_length=200, description="only arms in which all of these words occur")
+    offset: int = Field(0, ge=0, lt=10**9)
+    limit: int = Field(50, ge=1, le=1000)
+
+
+class BestArm(BaseModel):
+    """The arm to keep if learning stopped now."""
+
+    arm: int = Field(examples=[3])
+    config: Config
+    mean: float
+    interval: Interval
+    n_rewards: int
+
+
+class OverviewAnswer(BaseModel):
+    """The key figures of a study."""
+
+    name: str = Field(examples=["support-answers"])
+    created_at: Seconds
+    last_at: Seconds
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    n_expired: int
+    n_arms: int
+    n_active: int = Field(description="arms that are not retired")
+    n_servable: int = Field(description="arms that are neither retired nor paused")
+    space_version: int
+    reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
+    window_s: float | None
+    recent_mean: float | None
+    recent_interval: Interval | None
+    n_recent: int = Field(description="rewards that recent_mean is the mean of")
+    random_mean: float | None = Field(description="what serving at random would give")
+    random_interval: Interval | None
+    best: BestArm | None
+    feedback_rate: float | None
+    pulls_per_minute: float | None
+    state: Literal["empty", "no feedback", "warming up", "learning", "settled"]
+    trend: list[float | None] | None = Field(
+        None, description="the rolling mean of the rewards, when it was asked for"
+    )
+
+
+class Caption(BaseModel):
+    """A figure by its name."""
+
+    name: str = Field(examples=["reward"])
+    title: str
+    about: str
+
+
+class FiguresAnswer(BaseModel):
+    """The figures that there are of a study."""
+
+    figures: list[Caption]
+
+
+class FigureAnswer(Caption):
+    """A figure as Plotly draws it, without colours of text and background."""
+
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+
+
+class ArmRow(BaseModel):
+    """An arm with the interval of its mean and its share of all pulls."""
+
+    id: int = Field(examples=[3])
+    config: Config
+    origin: Literal["warmup", "oracle", "baseline", "manual"]
+    state: State
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    share: float
+    parent: int | None
+    mutated: str | None = Field(description="the parameter in which it differs from its parent")
+    admitted_at: Seconds
+    is_best: bool
+
+
+class TableAnswer(BaseModel):
+    """A page of the arms; ``n`` is how many match."""
+
+    rows: list[ArmRow]
+    n: int
+    n_arms: int
+    offset: int
+    limit: int
+    sort: str
+    descending: bool
+
+
+class PreviewAnswer(BaseModel):
+    """What a change to a space would do; of many arms, those with the most pulls are listed."""
+
+    changes: bool
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+    retired: list[ArmRow]
+    n_retired: int
+    restored: list[ArmRow]
+    n_restored: int
+    n_active: int
+    retires_best: bool
+    share_retired: float
+    n_configs: int | None
+
+
+class MeAnswer(BaseModel):
+    """Who is calling: what the key may do, and on which studies (null: all of them)."""
+
+    role: Literal["reader", "writer", "admin"]
+    studies: list[str] | None
+    open: bool = Field(description="whether the service needs no key")

@@ -1,0 +1,130 @@
+"""Screenshots of every view: ``python -m tests.page.pictures OUT``.
+
+``OUT/study-1280-light.png`` and so on; the one in the README is ``docs/images/page.png``.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from playwright.sync_api import Browser, Page
+
+from tests.page.browsing import NARROW, WIDE, overflow, running_browser, watched_page
+from tests.page.studies import SPACE, STRANGE, STRANGE_SPACE, assistant, drive, path_of
+from tests.server.calls import Api
+from tests.server.running import RunningServer
+
+LOOKS: Final[dict[str, dict[str, Any]]] = {
+    f"{size['width']}-{scheme}": {"viewport": size, "color_scheme": scheme}
+    for size in (WIDE, NARROW)
+    for scheme in ("light", "dark")
+}
+
+
+class Clock:
+    """Time that passes as requests come, so that a picture shows hours of them."""
+
+    def __init__(self) -> None:
+        self.at = time.time() - 6000.0
+        self._rng = random.Random(0)
+
+    def __call__(self) -> float:
+        self.at += self._rng.expovariate(1 / 8.0)
+        return self.at
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Take the pictures."""
+    if len(arguments) != 1:
+        print("usage: python -m tests.page.pictures OUT", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    with running_browser() as browser:
+        with RunningServer(keys={"key": ("reader", None)}) as locked:
+            shoot(browser, locked.url, folder, {"key": ("/", ".gate")})
+        with RunningServer() as empty:
+            shoot(browser, empty.url, folder, {"empty": ("/", ".welcome")})
+        with RunningServer(clock=Clock()) as server:
+            with httpx.Client(base_url=server.url) as client:
+                fill(client)
+            views = {
+                "studies": ("/", ".study-card .pill[data-tone]"),
+                "study": (path_of("support-answers"), "#figure-reward .main-svg"),
+                "strange": (path_of(STRANGE), "#figure-reward .main-svg"),
+                "waiting": (path_of("onboarding-mails"), ".first"),
+            }
+            shoot(browser, server.url, folder, views)
+            dialogs(browser, server.url, folder)
+    return 0
+
+
+def fill(client: httpx.Client) -> None:
+    """Studies in different states."""
+    api = assistant(client, "support-answers", 3000)
+    space = {"parameters": [dict(one) for one in SPACE["parameters"]]}
+    space["parameters"][0]["values"] = ["small", "medium", "large", "next"]
+    client.patch(api.path, json={"space": space})
+    drive(api, 2000, seed=1)
+    arms = api.read("/arms")["arms"]
+    client.patch(f"{api.path}/arms/{arms[3]['id']}", json={"state": "paused"})
+    assistant(client, "search-ranking", 700)
+    drive(assistant(client, "summaries-eu", 20), 60, answered=0.0)
+    assistant(client, STRANGE, 100, space=STRANGE_SPACE)
+    Api(client, "onboarding-mails", space=SPACE)
+
+
+def shoot(browser: Browser, url: str, folder: Path, views: dict[str, tuple[str, str]]) -> None:
+    """A picture of each view in each look, the whole page of it."""
+    for look, options in LOOKS.items():
+        for name, (path, sign) in views.items():
+            with watched_page(browser, url, **options) as (page, watch):
+                watch.allow(401)
+                page.goto(path)
+                page.wait_for_selector(sign)
+                see_all(page)
+                if overflow(page) > 0:
+                    print(f"{name}-{look} is wider than its window")
+                page.screenshot(path=folder / f"{name}-{look}.png", full_page=name != "studies")
+
+
+def see_all(page: Page) -> None:
+    """Scroll through, so that every figure is drawn."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    for _ in range(0, height, 700):
+        page.mouse.wheel(0, 700)
+        page.wait_for_timeout(200)
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(300)
+
+
+def dialogs(browser: Browser, url: str, folder: Path) -> None:
+    """The dialogs, and the top of a study as the README shows it."""
+    for look, options in LOOKS.items():
+        with watched_page(browser, url, **options) as (page, _):
+            page.goto(path_of("support-answers"))
+            page.wait_for_selector("#figure-reward .main-svg")
+            page.wait_for_timeout(1000)
+            page.screenshot(path=folder / f"top-{look}.png")
+            page.get_by_role("button", name="Add a configuration").click()
+            page.screenshot(path=folder / f"add-{look}.png")
+            page.keyboard.press("Escape")
+            page.get_by_role("button", name="Change the space").click()
+            area = page.get_by_label("The space as JSON")
+            area.fill(area.input_value().replace('"small",', ""))
+            page.get_by_role("button", name="Preview").click()
+            page.wait_for_selector(".preview li")
+            page.screenshot(path=folder / f"space-{look}.png")
+            page.keyboard.press("Escape")
+            page.get_by_role("button", name="Pause arm").first.click()
+            page.screenshot(path=folder / f"pause-{look}.png")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

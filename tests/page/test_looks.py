@@ -1,0 +1,170 @@
+"""Strange names, narrow screens, dark colours, a keyboard, and the accessibility check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Page, expect
+
+from tests.page.browsing import NARROW, overflow
+from tests.page.conftest import OpenPage
+from tests.page.studies import STRANGE, path_of
+from tests.server.calls import Api
+from tests.server.running import RunningServer
+
+FIGURES = 10
+
+
+def see_all(page: Page) -> None:
+    """Scroll through a study until every figure is drawn or says that there is nothing."""
+    figures = page.locator("[data-figure]")
+    expect(figures).to_have_count(FIGURES)
+    for i in range(FIGURES):
+        figures.nth(i).scroll_into_view_if_needed()
+        expect(figures.nth(i).get_by_text("Loading…")).to_be_hidden()
+    expect(page.locator("[data-figure]:has(.main-svg)")).not_to_have_count(0)
+
+
+def test_a_strange_name_is_only_a_name(open_page: OpenPage) -> None:
+    page, _ = open_page(viewport=NARROW)
+    page.on("dialog", lambda dialog: pytest.fail(f"the page opened {dialog.message!r}"))
+    expect(page.locator(".study-card .name").filter(has_text=STRANGE)).to_have_text(STRANGE)
+    page.get_by_role("link", name=STRANGE).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(STRANGE)
+    see_all(page)
+    expect(page.locator(".arms tbody").get_by_text(STRANGE).first).to_be_visible()
+    expect(page.locator("#figure-effects").get_by_text("<b>passages</b>")).to_have_count(1)
+    assert overflow(page) == 0
+    page.get_by_role("button", name="Add a configuration").click()
+    page.get_by_role("dialog").get_by_label("model").select_option(label=STRANGE)
+    assert page.title() == f"{STRANGE} · imabo"
+    assert page.evaluate("[...document.scripts].every(script => script.src !== '')")
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text(STRANGE)
+
+
+@pytest.mark.parametrize("path", ["/", path_of("support-answers")])
+def test_a_narrow_screen_never_scrolls_sideways(open_page: OpenPage, path: str) -> None:
+    page, _ = open_page(path, viewport=NARROW, has_touch=True)
+    expect(page.locator("h1")).to_be_visible()
+    if path != "/":
+        see_all(page)
+        assert overflow(page) == 0
+        for name in ("Add a configuration", "Change the space"):
+            page.get_by_role("button", name=name).click()
+            box = page.get_by_role("dialog").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= NARROW["width"]
+            page.keyboard.press("Escape")
+    assert overflow(page) == 0
+
+
+def colours(page: Page) -> tuple[str, str]:
+    """Of the page's background, and of the words in a figure."""
+    found: list[str] = page.evaluate(
+        """() => [getComputedStyle(document.body).backgroundColor,
+            getComputedStyle(document.querySelector("#figure-reward .xtick text")).fill]"""
+    )
+    return found[0], found[1]
+
+
+def test_colours_follow_the_system_and_the_switch_and_figures_follow_them(
+    open_page: OpenPage,
+) -> None:
+    page, _ = open_page(path_of("support-answers"), color_scheme="dark")
+    expect(page.locator("#figure-reward .xtick text").first).to_be_visible()
+    dark = colours(page)
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function("before => getComputedStyle(document.body).color !== before", arg="")
+    expect(page.locator("body")).not_to_have_css("background-color", dark[0])
+    page.wait_for_timeout(300)
+    light = colours(page)
+    assert light[0] != dark[0]
+    assert light[1] != dark[1]
+    switch = page.get_by_role("button", name="Colours")
+    switch.click()  # light
+    switch.click()  # dark
+    expect(page.locator("body")).to_have_css("background-color", dark[0])
+    page.wait_for_timeout(300)
+    assert colours(page) == dark
+    page.reload()
+    expect(page.locator("body")).to_have_css("background-color", dark[0])
+
+
+def test_everything_is_reached_with_a_keyboard(open_page: OpenPage, api: Api) -> None:
+    page, _ = open_page(path_of(api.study))
+    expect(page.locator("[data-stat=requests]")).to_have_text("60")
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+    add = page.get_by_role("button", name="Add a configuration")
+    page.keyboard.press("Tab")
+    expect(add).to_be_focused()
+    outline = add.evaluate("element => getComputedStyle(element).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(add).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menuitem").first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("menuitem", name="The log")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Download")).to_be_focused()
+    pause = page.get_by_role("button", name="Pause arm 1", exact=True)
+    pause.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Pause").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("tr[data-arm='1'] .pill")).to_have_text("paused")
+    expect(page.get_by_role("button", name="Resume arm 1", exact=True)).to_be_focused()
+
+
+def serious(page: Page, part: str = "html") -> list[tuple[str, str]]:
+    """What the accessibility check finds that matters; a drawing is one image to it."""
+    where = {"include": [[part]], "exclude": [[".main-svg"]]}
+    found: list[dict[str, Any]] = Axe().run(page, context=where).response["violations"]
+    return [
+        (one["id"], one["nodes"][0]["html"][:200])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+# The check is put into the page as a script, which the page's policy would refuse.
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_view_has_a_serious_accessibility_violation(
+    open_page: OpenPage, locked: RunningServer, scheme: str
+) -> None:
+    gate, watch = open_page(url=locked.url, bypass_csp=True, color_scheme=scheme)
+    watch.allow(401)
+    expect(gate.locator(".gate")).to_be_visible()
+    assert serious(gate) == []
+    page, _ = open_page(bypass_csp=True, color_scheme=scheme, reduced_motion="reduce")
+    expect(page.locator(".study-card .spark .line").first).to_be_visible()
+    assert serious(page) == []
+    page.goto(path_of("support-answers"))
+    see_all(page)
+    assert serious(page) == []
+    for name in ("Add a configuration", "Change the space", "Retire arm"):
+        page.get_by_role("button", name=name).first.click()
+        assert serious(page, "dialog") == []
+        page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_empty_server_has_no_serious_accessibility_violation(
+    open_page: OpenPage, scheme: str
+) -> None:
+    with RunningServer() as empty:
+        page, _ = open_page(url=empty.url, bypass_csp=True, color_scheme=scheme)
+        expect(page.locator(".welcome")).to_be_visible()
+        assert serious(page) == []
+        page.goto("about:blank")
