@@ -101,3 +101,9 @@ def test_expired_pulls_are_told_apart_from_pending_ones() -> None:
     assert found.n_expired > 0
     assert found.n_pending > 0
     assert found.window_s == 20.0
+
+
+@pytest.mark.parametrize(("window_s", "n_lines"), [(30.0, 2), (4000.0, 0)], ids=["near", "far"])
+def test_a_window_far_beyond_all_delays_is_not_drawn(window_s: float, n_lines: int) -> None:
+    facts = insight.read(delayed([10.0, 20.0] * 30, 40.0, window_s=window_s))
+    assert len(insight.figure("feedback", facts)["layout"]["shapes"]) == n_lines

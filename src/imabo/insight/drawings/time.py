@@ -12,6 +12,7 @@ from imabo.insight.progress import RewardOverTime, SpaceChange, growth, reward, 
 from imabo.insight.reading import Facts
 from imabo.insight.spending import cost
 
+_ROOM = 2.0  # times the longest delay, up to which the window is drawn
 _PULLS = "pulls"
 _CLOSE = 0.07  # of the axis: nearer than that, two names would overlap
 
@@ -202,12 +203,19 @@ def draw_feedback(facts: Facts) -> Drawing:
     shapes = []
     if model.window_s is not None:
         style = {"color": palette.GREY, "width": 1, "dash": "dash"}
+        panels = [
+            (model.delays_s, {"xref": "x", "yref": "y"}),
+            (model.ages_s, {"xref": "x2", "yref": "y2"}),
+        ]
         shapes = [
             {"type": "line", "x0": model.window_s, "x1": model.window_s, "y0": 0, "y1": 1, **at,
              "line": style}
-            for at in ({"xref": "x", "yref": "y"}, {"xref": "x2", "yref": "y2"})
+            for seconds, at in panels
+            # A window far beyond all delays would leave them no room.
+            if model.window_s <= _ROOM * max((x for x in seconds if x is not None), default=0.0)
         ]  # fmt: skip
-        notes.append("The dashed line is the window.")
+        if shapes:
+            notes.append("The dashed line is the window.")
     share = {"tickformat": ".0%", "range": [0, 1.02], "zeroline": False, "automargin": True}
     made = layout(
         titled("seconds after serving", rangemode="tozero"),

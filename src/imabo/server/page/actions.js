@@ -9,7 +9,7 @@ import { toast } from "./toast.js";
 const WORDS = {
   paused: ["Pause", "It is not served until you resume it. Rewards of earlier requests still count.", "paused"],
   active: ["Resume", "It is served again when the policy thinks it is worth it.", "active again"],
-  retired: ["Retire", "It is never served again, and that cannot be undone. What it taught stays.", "retired"],
+  retired: ["Retire", "It is not served again, unless someone adds the same configuration. What it taught stays.", "retired"],
 };
 
 export function changeArm(study, arm, state, changed) {
