@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CORE := $(VENV)/.core
+DEMO := $(VENV)/.demo
 
-.PHONY: demo test browser load-tool lint types bench-engine bench-toy bench-service chaos clean
+.PHONY: demo test docs browser load-tool lint types bench-engine bench-toy bench-service chaos clean
 
-demo: $(CORE)
+demo: $(DEMO)
 	$(BIN)/imabo demo
 
 test: $(STAMP) browser lint types
@@ -27,6 +27,11 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+
+# The documentation as a site of its own: site/index.html; nothing in it comes from elsewhere.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "site/index.html is there; with search: $(BIN)/python -m http.server -d site -b 127.0.0.1"
 
 bench-engine: $(STAMP)
 	$(BIN)/python -m imabo.bench.engine
@@ -53,14 +58,15 @@ bench-toy: $(STAMP)
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The demo needs the core alone; the tests need everything.
-$(CORE): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .
-	@touch $(CORE)
+# The demo needs the service and its client; the tests need everything.
+$(DEMO): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+		-e '.[server,client]'
+	@touch $(DEMO)
 
 $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $(CORE) $(STAMP)
+	@touch $(DEMO) $(STAMP)
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

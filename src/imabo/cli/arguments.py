@@ -187,11 +187,30 @@ def report(parser: argparse.ArgumentParser) -> None:
 def demo(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``imabo demo``."""
     parser.add_argument(
-        "--rounds", type=_rounds, default=5000, help="requests to serve (%(default)s)"
+        "--rounds", type=_rounds, default=3000, help="requests to serve (%(default)s)"
     )
-    parser.add_argument("--seed", type=int, help="for the same run again; drawn by default")
     parser.add_argument(
-        "--store", default="sqlite:///imabo-demo.db", help="where to keep the study (%(default)s)"
+        "--seconds",
+        type=_duration,
+        help="how long they take together; 0 for as fast as it goes (75, or 0 with --embedded)",
+    )
+    parser.add_argument(
+        "--seed", type=_whole(0, 2**63 - 1), help="for the same users again; drawn by default"
+    )
+    parser.add_argument(
+        "--store",
+        default="sqlite:///imabo-demo.db",
+        metavar="URL",
+        help="where to keep the study (%(default)s); when there is one already, it stays and the "
+        "new one gets a number",
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="only print the address of the page"
+    )
+    parser.add_argument(
+        "--embedded",
+        action="store_true",
+        help="without the service and its page; needs nothing but imabo itself",
     )
 
 
@@ -216,6 +235,13 @@ def _rounds(text: str) -> int:
     if not 100 <= rounds <= 1_000_000:
         raise argparse.ArgumentTypeError(f"{rounds} is not from 100 to 1,000,000")
     return rounds
+
+
+def _duration(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 86400")
+    return seconds
 
 
 def _seconds(text: str) -> float:

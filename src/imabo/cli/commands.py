@@ -171,10 +171,12 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
         [
             Command(
                 "demo",
-                "tune a simulated assistant and show what was learned",
-                "Serves simulated requests to an assistant with seven settings, two of which exist "
-                "only for some values of others. Users rate the answers late or, mostly, never.",
-                "imabo demo --rounds 500 --seed 1",
+                "tune a simulated assistant and watch it on the page",
+                "Starts the service on a free port of this machine, opens its page, and sends it "
+                "the requests of a simulated assistant. Its settings depend on each other, its "
+                "users rate the answers late or, mostly, never, and halfway a new model ships. It "
+                "ends by itself, ends the service, and leaves the database.",
+                "imabo demo --rounds 300 --seconds 5",
                 arguments.demo,
                 "imabo.cli.running:demo",
             ),

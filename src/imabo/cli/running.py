@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from imabo.cli.ending import ended_by_signals
 from imabo.cli.output import say
 from imabo.cli.parser import make_parser
 from imabo.errors import MissingExtra
@@ -13,7 +14,15 @@ def demo(options: argparse.Namespace) -> None:
     """Run the demonstration."""
     from imabo import demo as demonstration
 
-    demonstration.run(options.store, options.rounds, options.seed)
+    with ended_by_signals():
+        demonstration.run(
+            options.store,
+            options.rounds,
+            options.seed,
+            seconds=options.seconds,
+            embedded=options.embedded,
+            browser=not options.no_browser,
+        )
 
 
 def completion(options: argparse.Namespace) -> None:

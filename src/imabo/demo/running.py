@@ -1,0 +1,155 @@
+"""Running the demonstration from its first request to its summary."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any, Final, TextIO
+from urllib.parse import quote
+
+from imabo.demo.service import Service, missing_for_service
+from imabo.demo.story import Story
+from imabo.demo.studies import Embedded, Live, remote
+from imabo.demo.summary import summary
+from imabo.demo.terminal import (
+    imabo_command,
+    is_watched,
+    open_page,
+    store_place,
+    store_text,
+    wait_for_enter,
+)
+from imabo.demo.traffic import Answer, Inbox, Pace, serve
+from imabo.demo.world import AFTER, NEW_MODEL, World
+from imabo.errors import NoRewards, Unavailable
+from imabo.recommend import Best
+from imabo.stores import open_store
+
+SECONDS: Final = 75.0  # that the traffic takes, when nobody says otherwise
+_STAY_S: Final = 120.0  # that the page stays after the end, for somebody at a terminal
+_THOUGHTS: Final = (1024, 4096)  # thinking tokens that the operator gives the new model to start
+
+
+def run(
+    store: str,
+    rounds: int,
+    seed: int | None,
+    *,
+    seconds: float | None = None,
+    embedded: bool = False,
+    browser: bool = True,
+) -> None:
+    """Serve ``rounds`` simulated requests and show what was learned.
+
+    Args:
+        store: URL of the database; the study gets a name that is free there.
+        rounds: Requests, at least 1.
+        seed: Of the users and the study; drawn when None.
+        seconds: How long the traffic takes; 0 for as fast as it goes. By default 75 with a
+            service, 0 without.
+        embedded: Without a service: the study is in this process, and there is no page.
+        browser: Open the page where there is a browser and somebody at a terminal.
+    """
+    out = sys.stdout
+    open_store(store).close()  # what is wrong with it is said here, not by a child
+    missing = None if embedded else missing_for_service()
+    if missing is not None:
+        out.write(
+            f"The service and its page need {missing}, which is not installed. For them, run:\n"
+            '  pip install "imabo[server,client]"\n'
+            "Here is the demonstration without them.\n\n"
+        )
+    seed = secrets.randbits(32) if seed is None else seed
+    world = World(rounds, seed)
+    try:
+        if embedded or missing is not None:
+            with closing(Embedded(store, seed)) as study:
+                _play(world, study, Pace((seconds or 0.0) / rounds), out)
+                _say_again(study.name, store, seed, out)
+            return
+        out.write("Starting the service ...\n")
+        out.flush()
+        request_s = (SECONDS if seconds is None else seconds) / rounds
+        with Service(store) as service, remote(service.url, seed, request_s) as study:
+            _open_page(f"{service.url}/#/studies/{quote(study.name)}", browser, out)
+            _play(world, study, Pace(request_s), out, service.check)
+            _say_again(study.name, store, seed, out)
+            if is_watched():
+                out.write(f"\nThe page stays for {_STAY_S:.0f} s more; Enter ends it now.\n")
+                out.flush()
+                wait_for_enter(_STAY_S)
+    except KeyboardInterrupt:
+        out.write(f"\nWhat was learned until here is kept in {store_place(store)}\n")
+        raise
+
+
+def _open_page(address: str, browser: bool, out: TextIO) -> None:
+    is_open = browser and is_watched() and open_page(address)
+    out.write(f"The page{', opened in your browser' if is_open else ''}: {address}\n\n")
+    out.flush()
+
+
+def _play(
+    world: World,
+    study: Live,
+    pace: Pace,
+    out: TextIO,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve every user, tell the story, and sum it up."""
+    story, inbox = Story(len(world.visits), out), Inbox()
+    answers: list[Answer] = []
+    for visit in world.visits:
+        pace.wait_for(visit.n)
+        if visit.n == world.ships_after + 1:
+            _ship(visit.n, study, story)
+        answers.append(serve(study, visit, inbox))
+        story.answered(answers[-1])
+        if story.wants_look(visit.n):
+            check()
+            overview = _look(study)
+            if overview is not None:
+                story.looked(visit.n, overview)
+    lines = summary(world, answers, _best(study), study.counts())
+    out.write("\n".join(lines) + "\n")
+
+
+def _ship(n: int, study: Live, story: Story) -> None:
+    """A new model ships: the space grows, and the operator adds what they would try first."""
+    best = _best(study)
+    study.update_space(AFTER)
+    story.say(n, f"a new model ships: {NEW_MODEL}. The space grows; what was learned stays")
+    if best is not None:
+        for tokens in _THOUGHTS:
+            config = best.config | {"model": NEW_MODEL, "thinking_tokens": tokens}
+            study.add_arm(config)
+        story.say(n, "the operator adds the best configuration with the new model, by hand, twice")
+
+
+def _best(study: Live) -> Best | None:
+    try:
+        return study.best()
+    except NoRewards:
+        return None
+
+
+def _look(study: Live) -> Mapping[str, Any] | None:
+    try:
+        return study.overview()
+    except Unavailable:
+        return None  # too busy just now; there is a next look
+
+
+def _say_again(name: str, store: str, seed: int, out: TextIO) -> None:
+    imabo, url = imabo_command(), shlex.quote(store_text(store))
+    out.write(
+        f"\nThe database stays: {store_place(store)}\n"
+        "Look at it again:\n"
+        f"  {imabo} show {shlex.quote(name)} --store {url}\n"
+        f"  {imabo} serve --store {url}\n"
+        f"Meet the same users again: {imabo} demo --seed {seed}\n"
+    )
+    out.flush()

@@ -1,0 +1,107 @@
+"""The summary: what was learned, what it was worth, and what was lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from imabo.demo.studies import Counts
+from imabo.demo.traffic import Answer
+from imabo.demo.world import IDEAL, NEW_MODEL, WINDOW, World, success_rate
+from imabo.recommend import Best
+
+_EDGE_SHARE: Final = 10  # the start and the end of a run are its first and last tenth
+
+
+def summary(
+    world: World, answers: Sequence[Answer], best: Best | None, counts: Counts
+) -> list[str]:
+    """The lines of the summary.
+
+    Args:
+        world: Whose users they were.
+        answers: What they were served, in order, at least one.
+        best: What the study recommends, None without ratings.
+        counts: What became of the requests.
+    """
+    lines = ["", *_best_lines(best), "", *_rate_lines(world, answers), ""]
+    lines += _verdict(world, answers, best)
+    n_defaults = sum(answer.is_default for answer in answers)
+    lines += [
+        f"Of {counts.n_pulls:,} requests {counts.n_rewards:,} were rated, {counts.n_expired:,} "
+        f"were given up after about {WINDOW} requests without a rating,",
+        f"and {counts.n_pending:,} still wait for one.",
+    ]
+    if n_defaults:
+        lines += [f"{n_defaults:,} were served the default, because the service was too slow."]
+    return lines
+
+
+def _best_lines(best: Best | None) -> list[str]:
+    if best is None:
+        return ["No rating came back, so nothing can be recommended."]
+    width = max(map(len, best.config))
+    low, high = best.interval
+    return [
+        "Best configuration",
+        *(f"  {name:{width}}  {_shown(value)}" for name, value in best.config.items()),
+        f"  good {best.mean:.1%} of {best.n_rewards} times, "
+        f"{best.level:.0%} interval {low:.1%} to {high:.1%}",
+        f"  its true rate is {success_rate(best.config):.1%}, the highest possible is "
+        f"{success_rate(IDEAL):.1%} (a simulation knows)",
+    ]
+
+
+def _rate_lines(world: World, answers: Sequence[Answer]) -> list[str]:
+    edge, half = max(1, len(answers) // _EDGE_SHARE), world.ships_after
+    parts = {
+        f"first {edge:,} requests": answers[:edge],
+        f"last {edge:,} before the new model": answers[max(half - edge, 0) : half],
+        f"last {edge:,} requests": answers[-edge:],
+        f"all {len(answers):,} requests": answers,
+    }
+    width = max(map(len, parts))
+    lines = [f"{'Chance of a good answer':{width + 2}}  {'served':>9}  {'at random':>9}"]
+    for label, part in parts.items():
+        served, at_random = _rates(part)
+        lines.append(f"  {label:{width}}  {served:9.1%}  {at_random:9.1%}")
+    return lines
+
+
+def _verdict(world: World, answers: Sequence[Answer], best: Best | None) -> list[str]:
+    good = sum(one.visit.is_good(one.config) for one in answers)
+    good_at_random = sum(one.visit.is_good(one.visit.at_random) for one in answers)
+    lines = [
+        f"The users got {good:,} good answers; served at random, the same users would have got "
+        f"{good_at_random:,}."
+    ]
+    last = answers[-max(1, len(answers) // _EDGE_SHARE) :]
+    served, at_random = _rates(last)
+    if served <= at_random:
+        lines.append("Learning did not pay in this run: the end is no better than at random.")
+    after = answers[world.ships_after :]
+    n_tried = sum(one.config["model"] == NEW_MODEL for one in after)
+    if best is not None and best.config["model"] == NEW_MODEL:
+        lines.append(f"The new model was found: it served {_share(last):.0%} of the last requests.")
+    else:
+        lines += [
+            f"The new model was missed: {n_tried:,} of {len(after):,} requests tried it, which is "
+            "not enough when most ratings are lost.",
+            "With more requests (--rounds) or other users (--seed) it is often found.",
+        ]
+    return lines
+
+
+def _share(answers: Sequence[Answer]) -> float:
+    return sum(one.config["model"] == NEW_MODEL for one in answers) / len(answers)
+
+
+def _rates(answers: Sequence[Answer]) -> tuple[float, float]:
+    """The mean true rate of what was served, and of serving the same users at random."""
+    served = sum(success_rate(one.config) for one in answers)
+    at_random = sum(success_rate(one.visit.at_random) for one in answers)
+    return served / len(answers), at_random / len(answers)
+
+
+def _shown(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

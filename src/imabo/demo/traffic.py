@@ -1,0 +1,81 @@
+"""The traffic: requests at a steady pace, and ratings that arrive when their users get to it."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from imabo.demo.studies import Live
+from imabo.demo.world import Visit
+from imabo.space import Config
+
+_MOST_LATE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a user was served."""
+
+    visit: Visit
+    config: Config
+    is_default: bool
+
+
+class Inbox:
+    """Ratings on their way, in the order in which they arrive.
+
+    Example:
+        >>> inbox = Inbox()
+        >>> inbox.expect(7.5, "b", 1.0)
+        >>> inbox.expect(2.5, "a", 0.0)
+        >>> list(inbox.arrived(3)), list(inbox.arrived(8))
+        ([('a', 0.0)], [('b', 1.0)])
+    """
+
+    def __init__(self) -> None:
+        self._coming: list[tuple[float, str, float]] = []
+
+    def expect(self, at: float, pull_id: str, reward: float) -> None:
+        """A rating will arrive at a simulated time."""
+        heapq.heappush(self._coming, (at, pull_id, reward))
+
+    def arrived(self, now: float) -> Iterator[tuple[str, float]]:
+        """Take out what has arrived by now."""
+        while self._coming and self._coming[0][0] <= now:
+            _, pull_id, reward = heapq.heappop(self._coming)
+            yield pull_id, reward
+
+
+class Pace:
+    """One request every so many seconds; after a delay no more than a second is caught up on.
+
+    Args:
+        request_s: Seconds from one request to the next; 0 for as fast as it goes.
+    """
+
+    def __init__(self, request_s: float) -> None:
+        self._request_s = request_s
+        self._began = time.monotonic()
+
+    def wait_for(self, n: int) -> None:
+        """Wait until request ``n`` is due."""
+        if not self._request_s:
+            return
+        left = self._began + n * self._request_s - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+        elif left < -_MOST_LATE_S:
+            self._began -= left + _MOST_LATE_S  # users do not come in crowds to make up for it
+
+
+def serve(study: Live, visit: Visit, inbox: Inbox) -> Answer:
+    """Serve one user, and report the ratings that have arrived by then."""
+    for pull_id, reward in inbox.arrived(visit.n):
+        study.tell(pull_id, reward)
+    pull = study.ask(visit.n)
+    if visit.rated_at is not None:
+        inbox.expect(visit.rated_at, pull.id, float(visit.is_good(pull.config)))
+    return Answer(visit, pull.config, pull.reason == "default")

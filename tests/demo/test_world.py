@@ -1,0 +1,57 @@
+"""The simulated users and the assistant they meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from imabo.demo.world import AFTER, BEFORE, DEFAULT, IDEAL, NEW_MODEL, World, success_rate
+from imabo.space import Config, Space
+
+
+def test_a_seed_gives_the_same_users_whatever_they_are_served() -> None:
+    first, again, other = World(200, 7), World(200, 7), World(200, 8)
+    assert first.visits == again.visits
+    assert first.visits != other.visits
+
+
+def test_most_feedback_is_late_or_lost() -> None:
+    visits = World(3000, 0).visits
+    delays = np.array([one.rated_at - one.n for one in visits if one.rated_at is not None])
+    assert 0.38 < len(delays) / len(visits) < 0.44  # 59 % never comes
+    assert (delays > 0).all()
+    assert 0.5 < (delays > 1.0).mean() < 0.7
+    assert delays.max() > 300
+
+
+def test_serving_at_random_knows_the_new_model_only_once_it_ships() -> None:
+    world = World(400, 1)
+    before, after = world.visits[: world.ships_after], world.visits[world.ships_after :]
+    assert all(BEFORE.allows(one.at_random) for one in before)
+    assert all(AFTER.allows(one.at_random) for one in after)
+    assert any(one.at_random["model"] == NEW_MODEL for one in after)
+
+
+def test_what_was_allowed_before_is_allowed_after() -> None:
+    rng = np.random.default_rng(0)
+    assert all(AFTER.allows(BEFORE.sample(rng)) for _ in range(200))
+    assert BEFORE.allows(DEFAULT)
+    assert not BEFORE.allows(IDEAL)
+
+
+@pytest.mark.parametrize("space", [BEFORE, AFTER])
+def test_nothing_is_better_than_the_ideal(space: Space) -> None:
+    rng = np.random.default_rng(1)
+    rates = [success_rate(space.sample(rng)) for _ in range(500)]
+    assert max(rates) <= success_rate(IDEAL)
+
+
+def test_the_new_model_is_better_only_in_the_right_settings() -> None:
+    def with_model(**changes: object) -> Config:
+        return AFTER.validate(IDEAL | changes)
+
+    old = dict(IDEAL, model="medium")
+    del old["thinking_tokens"]
+    assert success_rate(with_model()) > success_rate(AFTER.validate(old)) + 0.1
+    hasty = with_model(thinking_tokens=256, temperature=1.0, passages=20)
+    assert success_rate(hasty) < success_rate(AFTER.validate(old))
