@@ -99,7 +99,8 @@ def test_one_budget_serves_many_means() -> None:
 
 def test_the_bound_of_one_arm_is_that_of_many() -> None:
     means, budgets = (grid.ravel() for grid in np.meshgrid(MEANS, BUDGETS))
-    one = [kl_upper_of(*pair) for pair in zip(means.tolist(), budgets.tolist(), strict=True)]
+    pairs = zip(means.tolist(), budgets.tolist(), strict=True)
+    one = [kl_upper_of(mean, budget) for mean, budget in pairs]
     assert_allclose(one, kl_upper(means, budgets), rtol=0, atol=1e-12)
 
 
@@ -118,7 +119,7 @@ def test_the_rows_of_the_highest_bound_are_among_the_contenders(seed: int) -> No
     bounds = kl_upper(means, budgets)
     found = set(contenders(means, budgets).tolist())
     assert found >= set(np.flatnonzero(bounds == bounds.max()).tolist())
-    assert len(found) <= max(12, np.count_nonzero(bounds >= bounds.max() - 1e-6))
+    assert len(found) <= max(12, int(np.count_nonzero(bounds >= bounds.max() - 1e-6)))
 
 
 def test_many_equal_rows_are_all_contenders() -> None:
