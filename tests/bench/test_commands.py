@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,22 @@ def test_run_ends_with_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert lines[1].split() == ["random", "imoss-mutate"]
     assert [line.split()[0] for line in lines[2:4]] == ["toy/sin1:d2", "toy/gaussian:d2"]
     assert (tmp_path / "rows.jsonl").read_text().count("\n") == 8
+
+
+def test_run_and_list_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ["--problem", "toy/sin1", "--method", "random", "--rounds", "50", "--seeds", "2"]
+    assert command("run", *arguments, "--jobs", "1", "--out", str(tmp_path), "--json") == 0
+    done = json.loads(capsys.readouterr().out)
+    played = [(row["method"], row["seed"]) for row in done["played"]]
+    assert played == [("random", 0), ("random", 1)]
+        ("random", 0),
+        ("random", 1),
+    ]
+    assert all(row["regret"] > 0 for row in done["played"])
+    assert command("list", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert "toy/sin1" in listed["problems"]
+    assert "random" in listed["methods"]
 
 
 def test_packed_rows_are_small_and_can_be_reported(

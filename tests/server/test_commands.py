@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -56,6 +58,22 @@ def test_a_key_is_shown_once_listed_without_its_secret_and_revoked(
     capsys.readouterr()
     call("keys", "list", "--store", url)
     assert ", revoked " in capsys.readouterr().out
+
+
+def test_keys_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: str) -> dict[str, Any]:
+        assert call("keys", *arguments, "--store", url, "--json") == 0
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
+
+    made = said("create", "--name", "page", "--role", "writer", "--study", "a")
+    text = made.pop("key")
+    assert text.startswith(f"imabo_{made['id']}_")
+    assert (made["name"], made["role"], made["studies"]) == ("page", "writer", ["a"])
+    assert made["created_at"].endswith("Z")
+    assert said("list") == {"keys": [made]}
+    assert said("revoke", made["id"]) == {"revoked": made["id"]}
+    assert said("list")["keys"][0]["revoked_at"] is not None
 
 
 def test_a_key_that_is_not_there_cannot_be_revoked(url: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from imabo.bench import claims
 from imabo.bench.methods import method_names, open_method
@@ -53,6 +55,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
         parser.add_argument("--data", type=Path, help="folder of data sets (or IMABO_DATA)")
         parser.add_argument("--out", type=Path, default=Path("bench-results"), help="(%(default)s)")
+    for parser in (listing, running, judging):
+        parser.add_argument("--json", action="store_true", help="one JSON document")
     packing = parts.add_parser("pack", help="rows of some folders, small enough to commit")
     packing.add_argument("folder", type=Path, nargs="+")
     packing.add_argument("--out", type=Path, required=True, help="folder for rows.jsonl.gz")
@@ -79,7 +83,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def list_all(options: argparse.Namespace) -> int:
     """Print the names."""
-    del options
+    if options.json:
+        methods = {name: open_method(name).summary for name in method_names()}
+        print(json.dumps({"problems": problem_names(), "methods": methods}))
+        return 0
     print("problems:")
     for name in problem_names():
         print(f"  {name}")
@@ -124,10 +131,19 @@ def run(options: argparse.Namespace) -> int:
     )
     sweep(tasks, results, jobs=options.jobs, ray=options.ray)
     wanted = {task.key for task in tasks}
+    played = [row for row in results.rows() if results.key(row) in wanted]
+    if options.json:
+        finals = [
+            {name: row[name] for name in ("problem", "method", "seed")}
+            | {"regret": row["regret"][-1]}
+            for row in played
+        ]
+        print(json.dumps({"rounds": options.rounds, "rows": str(results.path), "played": finals}))
+        return 0
     print(
         f"Cumulative regret at T = {options.rounds}, mean ± standard error, {options.seeds} seeds"
     )
-    print(regret_table(row for row in results.rows() if results.key(row) in wanted))
+    print(regret_table(played))
     print(f"rows: {results.path}; for a page: imabo bench report {options.out}")
     return 0
 
@@ -203,8 +219,23 @@ def judge(options: argparse.Namespace) -> int:
                 data=options.data,
             )
         )
-        print(verdicts[-1], flush=True)
+        if not options.json:
+            print(verdicts[-1], flush=True)
     page = options.out / "claims.md"
     page.write_text(claims.to_markdown(verdicts), encoding="utf-8")
-    print(f"page: {page}")
+    if options.json:
+        print(json.dumps({"page": str(page), "claims": [_plain(one) for one in verdicts]}))
+    else:
+        print(f"page: {page}")
     return int(any(verdict.status == "not met" for verdict in verdicts))
+
+
+def _plain(verdict: claims.Verdict) -> dict[str, Any]:
+    findings = [{"holds": finding.holds, "words": finding.words} for finding in verdict.findings]
+    return {
+        "id": verdict.claim.id,
+        "text": verdict.claim.text,
+        "status": verdict.status,
+        "findings": findings,
+        "why": verdict.why,
+    }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from typing import Any
 
 from imabo.errors import InvalidSetting, MissingExtra
 from imabo.records import to_datetime
@@ -16,7 +18,7 @@ from imabo.server.keys import RANKS, make_key
 from imabo.server.settings import MEANINGS, Settings, read_settings
 from imabo.space.scalars import show
 from imabo.stores import open_store
-from imabo.stores.base import Store
+from imabo.stores.base import KeyRecord, Store
 
 
 def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,6 +48,7 @@ def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     revoking.set_defaults(run=revoke_key)
     for parser in (creating, listing, revoking):
         _add_sources(parser, ["store"])
+        parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -68,7 +71,7 @@ def create_key(options: argparse.Namespace) -> int:
     text, record = make_key(options.name, options.role, studies, at=time.time())
     with _store(options) as store:
         store.put_key(record)
-    _say(text)
+    _say(json.dumps({"key": text, **_shown(record)}) if options.json else text)
     sys.stderr.write("Keep it now: it is not stored and cannot be shown again.\n")
     return 0
 
@@ -77,6 +80,9 @@ def list_keys(options: argparse.Namespace) -> int:
     """Print the keys, one a line."""
     with _store(options) as store:
         known = store.keys()
+    if options.json:
+        _say(json.dumps({"keys": [_shown(key) for key in known]}))
+    else:
         for key in known:
             studies = "all studies" if key.studies is None else ", ".join(map(repr, key.studies))
             state = f"made {to_datetime(key.created_at):%Y-%m-%d}"
@@ -93,8 +99,25 @@ def revoke_key(options: argparse.Namespace) -> int:
             raise InvalidSetting(
                 f"the key is {show(options.id)}", "there is none of that id", "see: imabo keys list"
             )
-    _say(f"{options.id} is revoked; servers refuse it within a second")
+    done = f"{options.id} is revoked; servers refuse it within a second"
+    _say(json.dumps({"revoked": options.id}) if options.json else done)
     return 0
+
+
+def _shown(key: KeyRecord) -> dict[str, Any]:
+    """A key without its secret."""
+    times = {"created_at": key.created_at, "revoked_at": key.revoked_at}
+    return {
+        "id": key.id,
+        "name": key.name,
+        "role": key.role,
+        "studies": None if key.studies is None else list(key.studies),
+        **{name: None if at is None else _stamp(at) for name, at in times.items()},
+    }
+
+
+def _stamp(seconds: float) -> str:
+    return f"{to_datetime(seconds):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _say(line: str) -> None:
