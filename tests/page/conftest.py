@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from tests.page.studies import STRANGE, STRANGE_SPACE, assistant
 from tests.server.calls import Api
 from tests.server.running import RunningServer
 
+HERE = Path(__file__).parent
 KEYS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "admin": ("admin", None),
     "reader": ("reader", None),
@@ -26,15 +28,25 @@ PATIENCE_MS = 15_000  # for a slow machine; what is expected is there much earli
 OpenPage = Callable[..., tuple[Page, Watch]]
 
 
-@pytest.fixture(scope="session")
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker has them all: a browser takes its time to start."""
+    for item in items:
+        if item.path.parent == HERE:
+            item.add_marker(pytest.mark.xdist_group("page"))
+
+
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A browser that all tests share."""
+    """A browser that all tests of this folder share.
+
+    It ends with them: its event loop must not run in this process while other tests do.
+    """
     expect.set_options(timeout=PATIENCE_MS)
     with running_browser() as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server() -> Iterator[RunningServer]:
     """An open server with studies that tests only look at, and the tests' own."""
     with RunningServer() as running:
@@ -44,7 +56,7 @@ def server() -> Iterator[RunningServer]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def locked() -> Iterator[RunningServer]:
     """A server with keys."""
     with RunningServer(keys=KEYS) as running:
