@@ -53,11 +53,11 @@ def rounds_until_new(oracle: Oracle, change: str, seed: int) -> int:
 
 @pytest.mark.parametrize("oracle", ORACLES.values(), ids=ORACLES)
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_new_value_is_served_within_30_asks_in_most_of_20_seeds(
+def test_a_new_value_is_served_within_30_asks_in_most_of_10_seeds(
     oracle: Oracle, change: str
 ) -> None:
-    waited = [rounds_until_new(oracle, change, seed) for seed in range(20)]
-    assert sum(asks <= 30 for asks in waited) >= 17, sorted(waited)
+    waited = [rounds_until_new(oracle, change, seed) for seed in range(10)]
+    assert sum(asks <= 30 for asks in waited) >= 8, sorted(waited)
 
 
 class TestTryUnseen:

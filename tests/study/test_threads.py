@@ -7,7 +7,7 @@ from threading import Barrier, Event
 
 from imabo import Study
 from imabo.stores import Store
-from imabo.testing.study.base import mixed_space
+from imabo.testing.study.base import QUICK, mixed_space
 
 from .invariants import check_counters
 from .traffic import reward_of
@@ -16,7 +16,7 @@ THREADS, ROUNDS = 8, 200
 
 
 def test_threads_that_ask_and_tell_lose_nothing(store: Store) -> None:
-    study = Study.create("s", mixed_space(), store=store, seed=1)
+    study = Study.create("s", mixed_space(), store=store, seed=1, **QUICK)
     start = Barrier(THREADS)
 
     def work() -> list[str]:
@@ -38,7 +38,7 @@ def test_threads_that_ask_and_tell_lose_nothing(store: Store) -> None:
 
 
 def test_threads_that_read_and_change_do_not_disturb_those_that_serve(store: Store) -> None:
-    study = Study.create("s", mixed_space(), store=store, seed=1)
+    study = Study.create("s", mixed_space(), store=store, seed=1, **QUICK)
     # Rewards for more arms than the two readers can have paused at a time: best() has an answer.
     for pull in study.ask(count=20):
         study.tell(pull.id, 0.5)
@@ -73,7 +73,7 @@ def test_threads_that_read_and_change_do_not_disturb_those_that_serve(store: Sto
 
 
 def test_one_reward_told_by_many_threads_counts_once(store: Store) -> None:
-    study = Study.create("s", mixed_space(), store=store, seed=1)
+    study = Study.create("s", mixed_space(), store=store, seed=1, **QUICK)
     pulls = study.ask(count=20)
     with ThreadPoolExecutor(THREADS) as pool:
         for _ in range(THREADS):
@@ -83,7 +83,7 @@ def test_one_reward_told_by_many_threads_counts_once(store: Store) -> None:
 
 
 def test_two_studies_on_one_store_decide_as_if_they_took_turns(store: Store) -> None:
-    Study.create("s", mixed_space(), store=store, seed=1)
+    Study.create("s", mixed_space(), store=store, seed=1, **QUICK)
 
     def work() -> None:
         study = Study.open("s", store=store)

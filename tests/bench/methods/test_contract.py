@@ -16,7 +16,7 @@ from imabo.errors import InvalidSetting
 from imabo.space import Config
 from tests.bench.methods.problems import BRANCHES, FENCED, PAIR
 
-ROUNDS = 200
+ROUNDS = 140
 WARMUP = 10  # arms that no oracle proposed
 TREES = {"stosoo", "hoo-t", "stroquool"}
 TOY = Toy("gaussian")

@@ -19,7 +19,7 @@ MakeStudy = Callable[..., Study]
 
 
 # For cases whose many rounds are not about the model of the default, which takes its time.
-QUICK: Final = {"oracle": Random()}
+QUICK: Final[dict[str, Any]] = {"oracle": Random()}
 
 
 class ManualClock:
