@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ MOST_SHOWN: Final = 50  # arms of the figure
 _EQUALS: Final = re.compile(r"\s*=\s*")
 _LONG: Final = 10_000  # letters of a configuration that are searched
 STATES: Final = ("active", "paused", "retired")
-SORTS: Final = (
+Sort = Literal[
     "id",
     "mean",
     "low",
@@ -33,7 +33,8 @@ SORTS: Final = (
     "origin",
     "parent",
     "admitted_at",
-)
+]
+SORTS: Final[tuple[str, ...]] = get_args(Sort)
 
 
 @dataclass(frozen=True, slots=True)

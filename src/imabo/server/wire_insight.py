@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from imabo.insight.tables import Sort
 from imabo.server.wire import Config
 
 State = Literal["active", "paused", "retired"]
@@ -42,20 +43,7 @@ class TableQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    sort: Literal[
-        "id",
-        "mean",
-        "low",
-        "high",
-        "n_pulls",
-        "n_rewards",
-        "n_pending",
-        "share",
-        "state",
-        "origin",
-        "parent",
-        "admitted_at",
-    ] = "mean"
+    sort: Sort = "mean"
     descending: bool = True
     states: str | None = Field(
         None,
