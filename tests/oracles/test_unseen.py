@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from imabo import Choice, Float, Int, Space, Study
+from imabo.arms import ActiveSet, Restart
 from imabo.oracles import GP, TPE, Mutate, Oracle, Random
 from imabo.oracles.unseen import try_unseen
 from imabo.space import Config, Parameter
@@ -93,3 +96,40 @@ class TestTryUnseen:
 def test_random_explores_a_new_space_by_itself() -> None:
     waited = [rounds_until_new(Random(), "a choice", seed) for seed in range(20)]
     assert sum(asks <= 30 for asks in waited) >= 15, sorted(waited)
+
+
+class TestNewChoice:
+    """A choice that the space gained, after a study of 20 arms."""
+
+    space = Space(p=Choice("a", "b", "c"), x=Float(0, 1))
+
+    def arms(self, old: list[str], new: Sequence[Sequence[float]]) -> ActiveSet:
+        """Arms with these choices and a reward each, then arms of c with these rewards."""
+        made: list[tuple[Config, Sequence[float]]] = [
+            ({"p": choice, "x": i / 20}, [0.5]) for i, choice in enumerate(old)
+        ]
+        made += [({"p": "c", "x": i / 40 + 0.01}, given) for i, given in enumerate(new)]
+        arms = ActiveSet.from_rewards(self.space, made)
+        arms.restart = Restart(len(old), len(old), 0, len(old))
+        return arms
+
+    def tried(self, *rewards: Sequence[float]) -> bool:
+        """Whether c is still tried when its arms have these rewards."""
+        arms = self.arms(["ab"[i % 2] for i in range(20)], rewards)
+        made = [try_unseen(arms, np.random.default_rng(seed)) for seed in range(20)]
+        assert all(proposal is None or proposal.config["p"] == "c" for proposal in made)
+        return any(made)
+
+    def test_it_is_tried_until_some_rewards_are_in(self) -> None:
+        assert self.tried()
+        assert self.tried([], [], [])
+        assert self.tried([1.0, 0.0, 1.0], [1.0] * 6)
+        assert not self.tried([1.0, 0.0, 1.0], [1.0] * 6, [0.0])
+
+    def test_it_is_given_up_when_no_reward_ever_comes(self) -> None:
+        assert self.tried(*[[]] * 24)
+        assert not self.tried(*[[]] * 25)
+
+    def test_a_choice_of_the_old_space_with_few_rewards_is_not_new(self) -> None:
+        arms = self.arms(["a", "b"] * 9 + ["a", "c"], [])
+        assert {try_unseen(arms, np.random.default_rng(seed)) for seed in range(20)} == {None}
