@@ -25,7 +25,7 @@ class Asked:
 
     def chat(self) -> str:
         with self.endpoint:
-            return self.endpoint.chat("one", CHAT, 0.5)
+            return self.endpoint.chat("one", CHAT, 0.5, seed=self.endpoint.settings.seed)
 
 
 @pytest.mark.parametrize("mood", [408, 429, 502, 503, 504, 529, "inside", "slow", "closed", "cut"])

@@ -46,8 +46,8 @@ def serving() -> Iterator[httpx.Client]:
 def test_our_client_understands_our_server() -> None:
     with serving() as http:
         url = str(http.base_url)
-        with Endpoint(EndpointSettings(url, (MODEL,), max_tokens=7, seed=3, retries=0)) as endpoint:
-            said = endpoint.chat(MODEL, CHAT, 0.25)
+        with Endpoint(EndpointSettings(url, (MODEL,), max_tokens=7, retries=0)) as endpoint:
+            said = endpoint.chat(MODEL, CHAT, 0.25, seed=3)
             with pytest.raises(ModelFailed, match="there is no model"):
                 endpoint.chat("another", CHAT, 0.25)
         listed = http.get("/models").json()
@@ -93,7 +93,7 @@ def test_the_loop_runs_with_the_real_model() -> None:
         settings = EndpointSettings(server.url, (MODEL,), timeout_s=120, max_tokens=16, seed=0)
         with Endpoint(settings) as endpoint:
             assert "paris" in endpoint.chat(MODEL, CHAT, 0.0).lower()
-            same = [endpoint.chat(MODEL, CHAT, 1.0) for _ in range(2)]
+            same = [endpoint.chat(MODEL, CHAT, 1.0, seed=0) for _ in range(2)]
             assert same[0] == same[1]  # of one seed
             pipeline = Pipeline(own.passages, cache, endpoint)
             with Study.create("rag", rag_space([MODEL]), seed=1) as study:

@@ -73,6 +73,7 @@ class _Run:
                 "average",
                 "rho_regret",
                 "simple",
+                "unseen",
                 "arms",
                 "rewards",
                 "proposal_quality",
@@ -133,6 +134,7 @@ class _Run:
             "average": self.regret / self.played,
             "rho_regret": self.rho_regret,
             "simple": None if best is None else self.problem.optimum - self.problem.mean(best),
+            "unseen": None if best is None else self.problem.unseen_regret(best),
             "arms": self.player.n_arms,
             "rewards": self.n_rewards,
         }
@@ -144,7 +146,7 @@ class _Run:
 
     def row(self) -> Row:
         """Everything that was written down."""
-        played, quality = max(self.played, 1), self.columns["proposal_quality"]
+        played = max(self.played, 1)
         means = list(self.means.values())
         # Methods that draw afresh every round have as many arms as rounds: keep a sample.
         kept = means if len(means) <= 500 else means[:: -(-len(means) // 500)]
@@ -154,8 +156,9 @@ class _Run:
             "is_exact": self.problem.is_exact,
             "rho": RHO,
             **self.columns,
-            # Empty for a method without an oracle, null where it had nothing to propose.
-            "proposal_quality": quality if any(value is not None for value in quality) else [],
+            # Empty for a problem without unseen requests, or a method without an oracle; null where
+            # there was nothing to judge yet.
+            **{name: _known(self.columns[name]) for name in ("unseen", "proposal_quality")},
             "arm_means": [round(mean, 4) for mean in kept],
             "n_arms": self.player.n_arms,
             "n_proposals": self.player.n_proposals,
@@ -164,6 +167,10 @@ class _Run:
             "best_gap": self.problem.optimum - max(means, default=self.problem.optimum),
             "us_per_decision": 1e6 * self.seconds / played,
         }
+
+
+def _known(column: list[Any]) -> list[Any]:
+    return column if any(value is not None for value in column) else []
 
 
 def _short(value: float | None) -> float | None:

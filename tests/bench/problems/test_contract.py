@@ -24,6 +24,7 @@ SHIPPED = [
     "rf-grid/credit-g",
     "kr-vs-kp/lr",
     "kr-vs-kp/svm",
+    "hotpotqa/2",
 ]
 SURROGATES = ["lcbench/167200", "lcbench/189908:uniform-ints", "rbv2-xgboost/12"]
 N_CONFIGS = 200

@@ -27,6 +27,7 @@ def test_every_family_is_listed_without_data() -> None:
         "hpobench-rf": 3,
         "rf-grid": 1,
         "kr-vs-kp": 2,
+        "hotpotqa": 5,
         "lcbench": 3,
         "rbv2-xgboost": 4,
     }

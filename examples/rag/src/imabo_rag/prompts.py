@@ -13,25 +13,44 @@ You answer questions from the passages you are given, and from nothing else.
 - Write no sentence around it and no reason for it.
 - When the passages do not tell, write: not known"""
 
-_EXAMPLES: Final = """\
-Three examples:
+# As turns of the chat, not as text: small models follow what was done before, not what was said.
+_EXAMPLES: Final = (
+    (
+        "Lighthouse: The lighthouse was lit in 1871. Its keeper was Ida Moss.",
+        "Who kept the lighthouse that was lit in 1871?",
+        "Ida Moss",
+    ),
+    (
+        "Oak: The wood of oaks is hard. Balsa: The wood of balsa trees is soft.",
+        "Are the woods of oak and balsa both hard?",
+        "no",
+    ),
+    (
+        "Ferry: The ferry takes forty minutes. It leaves at noon.",
+        "How long does the ferry take?",
+        "forty minutes",
+    ),
+)
 
-Context: Lighthouse: The lighthouse was lit in 1871. Its keeper was Ida Moss.
-Question: Who kept the lighthouse that was lit in 1871?
-Answer: Ida Moss
 
-Context: Oak: The wood of oaks is hard. Balsa: The wood of balsa trees is soft.
-Question: Are the woods of oak and balsa both hard?
-Answer: no
+def _asked(context: str, question: str) -> dict[str, str]:
+    return {"role": "user", "content": f"Context: {context}\n\nQuestion: {question}"}
 
-Context: Ferry: The ferry takes forty minutes. It leaves at noon.
-Question: How long does the ferry take?
-Answer: forty minutes"""
 
-STYLES: Final = {
-    "few_shot": f"{_RULES}\n\n{_EXAMPLES}",
-    "zero_shot": _RULES,
-    "naive": "Use the context to answer the question.",
+def _turns() -> list[dict[str, str]]:
+    """The examples as a chat that went before."""
+    return [
+        turn
+        for context, question, answer in _EXAMPLES
+        for turn in (_asked(context, question), {"role": "assistant", "content": answer})
+    ]
+
+
+# What comes before the question.
+STYLES: Final[dict[str, list[dict[str, str]]]] = {
+    "few_shot": [{"role": "system", "content": _RULES}, *_turns()],
+    "zero_shot": [{"role": "system", "content": _RULES}],
+    "naive": [{"role": "system", "content": "Use the context to answer the question."}],
 }
 
 
@@ -53,7 +72,4 @@ def messages(style: str, question: str, passages: Sequence[Passage]) -> list[dic
         Question: Is tea hot?
     """
     context = "\n".join(passage.text for passage in passages)
-    return [
-        {"role": "system", "content": STYLES[style]},
-        {"role": "user", "content": f"Context: {context}\n\nQuestion: {question}"},
-    ]
+    return [*STYLES[style], _asked(context, question)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TextIO
 
+from imabo.bench.claims.assistant import ASSISTANT_CLAIMS
 from imabo.bench.claims.base import Claim, Evidence, Finding, Runs
 from imabo.bench.claims.default import DEFAULT_CLAIMS
 from imabo.bench.claims.paper import PAPER_CLAIMS
@@ -16,7 +17,7 @@ from imabo.errors import InvalidSetting, MissingData, MissingExtra
 
 __all__ = ["CLAIMS", "Claim", "Verdict", "choose", "judge", "to_markdown"]
 
-CLAIMS: Final = (*PAPER_CLAIMS, *DEFAULT_CLAIMS)
+CLAIMS: Final = (*PAPER_CLAIMS, *DEFAULT_CLAIMS, *ASSISTANT_CLAIMS)
 _QUICK = 7  # the quick version has this many times fewer seeds, at least three
 _MARK = {True: "yes", False: "NO", None: "--"}
 

@@ -44,6 +44,11 @@ class Problem(ABC):
         """One reward: a coin flip with the true mean."""
         return float(rng.random() < self.mean(config))
 
+    def unseen_regret(self, config: Config) -> float | None:
+        """What a configuration loses on requests that no run has seen, where there are such."""
+        del config
+        return None
+
     def runtime(self, config: Config) -> float | None:
         """Seconds that evaluating the configuration takes, where the problem knows it."""
         del config

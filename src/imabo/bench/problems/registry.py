@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from imabo.bench.problems import hpobench_rf, lcbench, rbv2, tables, toy
+from imabo.bench.problems import hotpotqa, hpobench_rf, lcbench, rbv2, tables, toy
 from imabo.bench.problems.base import Problem
 from imabo.bench.problems.names import (
     Name,
@@ -113,6 +113,12 @@ def _rf_grid(name: Name, _data: Data) -> Problem:
     return RfGrid(is_plain=PLAIN in check_variants(name, (PLAIN,)))
 
 
+def _hotpotqa(name: Name, _data: Data) -> Problem:
+    _check_instance(name, hotpotqa.FIFTHS)
+    check_variants(name, ())
+    return hotpotqa.HotpotQA(name.instance)
+
+
 def _check_instance(name: Name, known: Sequence[str]) -> None:
     if name.instance not in known:
         raise unknown_instance(name.family, name.instance, known)
@@ -127,6 +133,7 @@ _FAMILIES: dict[str, _Family] = {
     hpobench_rf.FAMILY: _Family(hpobench_rf.instances, hpobench_rf.open_forest),
     "rf-grid": _Family(lambda _: _RF_GRID, _rf_grid),
     "kr-vs-kp": _Family(lambda _: _KR_VS_KP, _kr_vs_kp),
+    hotpotqa.FAMILY: _Family(lambda _: hotpotqa.FIFTHS, _hotpotqa),
     lcbench.LCBench.family: _surrogate(lcbench.LCBench, lcbench.PAPER),
     rbv2.RBv2XGBoost.family: _surrogate(rbv2.RBv2XGBoost, rbv2.EXAMPLES),
 }

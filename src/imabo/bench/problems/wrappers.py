@@ -56,6 +56,10 @@ class Wrapper(Problem):
         """One reward of the wrapped problem."""
         return self.problem.draw(config, rng)
 
+    def unseen_regret(self, config: Config) -> float | None:
+        """The wrapped problem's loss on requests that no run has seen."""
+        return self.problem.unseen_regret(config)
+
     def runtime(self, config: Config) -> float | None:
         """The wrapped problem's seconds."""
         return self.problem.runtime(config)

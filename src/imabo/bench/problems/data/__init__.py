@@ -9,6 +9,17 @@ import numpy as np
 from imabo.arms import Floats
 
 
+def open_table(name: str) -> dict[str, Floats]:
+    """Read the arrays of a table.
+
+    Args:
+        name: The file's name without its ending.
+    """
+    file = importlib.resources.files(__name__) / f"{name}.npz"
+    with file.open("rb") as stream, np.load(stream) as stored:
+        return {key: np.asarray(stored[key], dtype=np.float64) for key in stored.files}
+
+
 def shares(name: str) -> Floats:
     """Read a table: right answers of each model, as a share of the examples it was asked.
 
@@ -19,7 +30,5 @@ def shares(name: str) -> Floats:
         >>> shares("krvskp_svm").shape
         (41, 41)
     """
-    file = importlib.resources.files(__name__) / f"{name}.npz"
-    with file.open("rb") as stream, np.load(stream) as stored:
-        found: Floats = stored["right"] / float(stored["asked"])
-    return found
+    stored = open_table(name)
+    return np.asarray(stored["right"] / stored["asked"])
