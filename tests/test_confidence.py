@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import betaincinv, betaln
 
 from imabo.arms import Floats
-from imabo.confidence import bounded_interval, open_interval
+from imabo.confidence import bounded_interval, contenders, open_interval
 
 LOOKS = np.unique(np.geomspace(1, 1000, 120).astype(int))  # dense where a miss is likeliest
 
@@ -103,6 +103,28 @@ class TestBounded:
         high = betaincinv(successes, failures, 0.975)
         watched = ((low > 0.5) | (high < 0.5)).any(axis=1).mean()
         assert watched > 0.2 > 0.08 > miss_rate(runs, 0.5, 0.95)
+
+
+class TestContenders:
+    @pytest.mark.parametrize("seed", range(20))
+    @pytest.mark.parametrize("count", [1, 7, 400])
+    def test_the_highest_lower_ends_are_among_them(self, seed: int, count: int) -> None:
+        rng = np.random.default_rng(seed)
+        n = np.maximum(rng.integers(0, 10 ** (1 + seed % 4), 400), 1).astype(float)
+        sums = np.round(n * rng.beta(0.5 + seed % 3, 1.0, 400), seed % 2)
+        found = contenders(n, sums, 0.95, count)
+        low, _ = bounded_interval(n, sums, 0.95)
+        highest = np.flatnonzero(low >= np.sort(low)[-count])  # equal ones too
+        assert set(highest) <= set(found)
+        assert (np.diff(found) > 0).all()
+
+    def test_they_are_few_of_many(self) -> None:
+        rng = np.random.default_rng(0)
+        n = np.full(5000, 500.0)
+        assert len(contenders(n, np.round(n * rng.random(5000)), 0.95, 30)) < 100
+
+    def test_arms_that_all_may_have_the_mean_0_are_all_in(self) -> None:
+        assert contenders(np.ones(5), np.zeros(5), 0.95, 2).tolist() == [0, 1, 2, 3, 4]
 
 
 class TestOpen:

@@ -7,9 +7,10 @@ import math
 import numpy as np
 from scipy.special import betaln
 
-from imabo.arms import Floats
+from imabo.arms import Bools, Floats, Ints
 
 _HALVINGS = 60  # bisection steps: the bound is exact to the last bit long before
+_SLACK = 1e-9  # more than the ends' rounding errors
 
 
 def bounded_interval(n: Floats, sums: Floats, level: float) -> tuple[Floats, Floats]:
@@ -31,27 +32,70 @@ def bounded_interval(n: Floats, sums: Floats, level: float) -> tuple[Floats, Flo
         >>> low.round(2).tolist(), high.round(2).tolist()
         ([0.0, 0.65], [1.0, 0.91])
     """
-    sums = np.minimum(np.maximum(sums, 0.0), n)
-    centre = np.where(n > 0, sums / np.maximum(n, 1.0), 0.5)
-    log_mixture = betaln(0.5 + sums, 0.5 + n - sums) - betaln(0.5, 0.5)
-    limit = math.log(1.0 / (1.0 - level)) - log_mixture
-
-    def outside(m: Floats) -> Floats:
-        # Guarded logarithms: S log m is 0 when S is 0, whatever m.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cost = np.where(sums > 0, -sums * np.log(m), 0.0)
-            cost += np.where(n - sums > 0, -(n - sums) * np.log1p(-m), 0.0)
-        return np.asarray(cost >= limit, dtype=np.float64)
-
-    def edge(far: Floats) -> Floats:
-        inner, outer = centre, far
+    martingale = _Mixture(n, sums, level)
+    inner = np.array([martingale.centre, martingale.centre])
+    outer = np.array([np.zeros_like(martingale.centre), np.ones_like(martingale.centre)])
+    with np.errstate(divide="ignore", invalid="ignore"):  # a middle may round to 0 or 1
         for _ in range(_HALVINGS):
             middle = 0.5 * (inner + outer)
-            out = outside(middle) > 0
+            if ((middle == inner) | (middle == outer)).all():
+                break  # no number lies between them any more
+            out = martingale.leaves_out(middle)
             inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
-        return outer
+    return outer[0], outer[1]
 
-    return edge(np.zeros_like(centre)), edge(np.ones_like(centre))
+
+def contenders(n: Floats, sums: Floats, level: float, count: int) -> Ints:
+    """Places of the arms whose lower ends may be among the highest ones, in order.
+
+    A few more than ``count``, and surely those: use it where only the best of many arms need the
+    search for their ends in ``bounded_interval``.
+
+    Args:
+        n: Number of rewards of each arm, at least 1.
+        sums: Their sums, in [0, n].
+        level: Coverage, in (0, 1).
+        count: How many of the highest lower ends are wanted, at least 1.
+
+    Example:
+        >>> n, sums = np.full(5, 100.0), np.array([10.0, 80.0, 20.0, 95.0, 30.0])
+        >>> contenders(n, sums, 0.95, 2).tolist()
+        [1, 3]
+    """
+    if len(n) <= count:
+        return np.arange(len(n))
+    martingale = _Mixture(n, sums, level)
+    centre = martingale.centre
+    # Any arms will do to set the bar; those that a rough estimate prefers set it high.
+    rough = centre - np.sqrt((centre * (1.0 - centre) + 1.0 / n) / n)
+    first = np.argpartition(-rough, count - 1)[:count]
+    bar = bounded_interval(n[first], sums[first], level)[0].min() - _SLACK
+    if bar <= 0:
+        return np.arange(len(n))
+    above = (centre > bar) & martingale.leaves_out(np.full_like(centre, bar))
+    above[first] = True
+    return np.flatnonzero(above)
+
+
+class _Mixture:
+    """The martingale of ``bounded_interval`` for each arm."""
+
+    def __init__(self, n: Floats, sums: Floats, level: float) -> None:
+        self._sums = np.minimum(np.maximum(sums, 0.0), n)
+        self._rest = n - self._sums
+        self.centre = np.where(n > 0, self._sums / np.maximum(n, 1.0), 0.5)
+        log_mixture = betaln(0.5 + self._sums, 0.5 + n - self._sums) - betaln(0.5, 0.5)
+        self._limit = math.log(1.0 / (1.0 - level)) - log_mixture
+        self._is_plain = bool((self._sums > 0).all() and (self._rest > 0).all())
+
+    def leaves_out(self, m: Floats) -> Bools:
+        """Which means it has reached its limit for."""
+        if self._is_plain:
+            return np.asarray(-self._sums * np.log(m) + -self._rest * np.log1p(-m) >= self._limit)
+        # Guarded logarithms: S log m is 0 when S is 0, whatever m.
+        cost = np.where(self._sums > 0, -self._sums * np.log(m), 0.0)
+        cost += np.where(self._rest > 0, -self._rest * np.log1p(-m), 0.0)
+        return np.asarray(cost >= self._limit)
 
 
 def open_interval(

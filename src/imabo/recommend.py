@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Floats
-from imabo.confidence import bounded_interval, open_interval
+from imabo.arms import ActiveSet, Floats, Ints
+from imabo.confidence import bounded_interval, contenders, open_interval
 from imabo.errors import NoRewards
 from imabo.policies.expectations import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
@@ -51,23 +51,40 @@ def recommend(arms: ActiveSet, level: float) -> Best:
             "the best arm is chosen by its rewards",
             "serve some requests with ask() and report them with tell() first",
         )
-    n, means = arms.n_rewards[rows], arms.means[rows]
-    if arms.reward_range is None:
-        low, high = open_interval(n, means, arms.variances()[rows], level)
+    if arms.prior_counts.any():
+        cautious = _shrunk(arms)[rows]
     else:
-        low, high = bounded_interval(n, n * means, level)
-    cautious = _shrunk(arms)[rows] if arms.prior_counts.any() else low
+        rows = _contenders(arms, rows, level)
+        cautious = _ends(arms, rows, level)[0]
+    n, means = arms.n_rewards[rows], arms.means[rows]
     # Equal estimates: the higher mean first, then more rewards, then the older arm.
     place = int(np.lexsort((arms.ids[rows], -n, -means, -cautious))[0])
     row = int(rows[place])
+    low, high = _ends(arms, rows[place : place + 1], level)
     return Best(
         arm=int(arms.ids[row]),
         config=dict(arms.configs[row]),
         mean=float(arms.reward_sums[row] / arms.n_rewards[row]),
-        interval=(arms.from_unit(float(low[place])), arms.from_unit(float(high[place]))),
+        interval=(arms.from_unit(float(low[0])), arms.from_unit(float(high[0]))),
         level=level,
         n_rewards=int(n[place]),
     )
+
+
+def _contenders(arms: ActiveSet, rows: Ints, level: float) -> Ints:
+    """Those of some arms whose lower ends may be the highest."""
+    if arms.reward_range is None:
+        return rows
+    n = arms.n_rewards[rows]
+    return rows[contenders(n, n * arms.means[rows], level, 1)]
+
+
+def _ends(arms: ActiveSet, rows: Ints, level: float) -> tuple[Floats, Floats]:
+    """Both ends of the intervals of some arms, on the unit scale."""
+    n, means = arms.n_rewards[rows], arms.means[rows]
+    if arms.reward_range is None:
+        return open_interval(n, means, arms.variances()[rows], level)
+    return bounded_interval(n, n * means, level)
 
 
 def _shrunk(arms: ActiveSet) -> Floats:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, get_args
 
+from imabo.arms import Origin
 from imabo.checks import (
     checked_record,
+    checked_request,
     checked_reward,
     checked_time,
     stored_oracle,
@@ -21,16 +25,37 @@ from imabo.oracles.base import Oracle, Proposal
 from imabo.policies.base import Policy
 from imabo.space import Space
 from imabo.space.scalars import show
-from imabo.stores.base import StudyRecord
+from imabo.stores.base import Store, StudyRecord
 
 Entry = dict[str, Any]
 
 _STATES: Final = ("active", "paused", "retired")
+_LONGEST_REASON: Final = 200
+_SHOWN: Final = 1000  # bytes of a line that an error may show
 _ADMITTING: Final = ("warmup", "expand", "prepared")
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a log was made of.
+
+    Args:
+        decided: Requests whose decision was made again and came out as in the log.
+        followed: Requests that were served as the log says (see ``apply_log``).
+        rewards: Rewards that came in.
+        expirations: Times that pulls expired.
+        changes: Changes by hand: of an arm's state, of the space, of an arm that was added.
+    """
+
+    decided: int
+    followed: int
+    rewards: int
+    expirations: int
+    changes: int
+
+
 def read_log(
-    lines: Iterable[str], policy: Policy | None, oracle: Oracle | None
+    lines: Iterable[str | bytes], policy: Policy | None, oracle: Oracle | None
 ) -> tuple[StudyRecord, Iterator[tuple[int, Entry]]]:
     """The study that an export begins with, and its entries with their line numbers.
 
@@ -61,7 +86,31 @@ def read_log(
     return record, entries
 
 
-def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> None:
+def make_again(
+    store: Store,
+    record: StudyRecord,
+    entries: Iterable[tuple[int, Entry]],
+    policy: Policy | None = None,
+    oracle: Oracle | None = None,
+) -> Checked:
+    """Make a study from what ``read_log`` gave; whatever goes wrong, nothing is left of it.
+
+    ``StudyExists`` when the store has a study of that name.
+    """
+    policy, oracle = stored_policy(policy, record.policy), stored_oracle(oracle, record.oracle)
+    store.create(record)
+    try:
+        engine = Engine(store, store.load(record.name), policy, oracle, lambda: record.created_at)
+        return apply_log(engine, entries)
+    except BaseException:
+        # By its token, so that never a study of somebody else goes.
+        with suppress(ImaboError):
+            if store.find(record.token) == record.name:
+                store.delete(record.name)
+        raise
+
+
+def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
     """Do again what a log says.
 
     A decision that comes out differently is refused. From the first request on that a service
@@ -69,9 +118,14 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> None:
     served as logged: the view that such a proposal was made from is not in the log.
     """
     as_logged = False
+    done: Counter[str] = Counter()
     for number, entry in entries:
         as_logged = as_logged or entry.get("reason") in ("prepared", "waiting")
         _apply_entry(engine, number, entry, as_logged)
+        kind = entry["kind"]
+        done["followed" if kind == "ask" and as_logged else kind] += 1
+    changes = done["state"] + done["arm"] + done["space"]
+    return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
 
 def _apply_entry(engine: Engine, number: int, entry: Entry, as_logged: bool) -> None:
@@ -94,7 +148,14 @@ def _replaying(number: int) -> Iterator[None]:
         yield
     except StoreError:
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, ImaboError) as error:
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ArithmeticError,
+        ImaboError,
+    ) as error:
         raise ReplayMismatch(
             f"line {number} of the log cannot be replayed",
             f"{type(error).__name__}: {error}",
@@ -102,15 +163,16 @@ def _replaying(number: int) -> Iterator[None]:
         ) from error
 
 
-def _entries(lines: Iterable[str]) -> Iterator[tuple[int, Entry]]:
+def _entries(lines: Iterable[str | bytes]) -> Iterator[tuple[int, Entry]]:
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
         except (ValueError, TypeError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
+            text = line if isinstance(line, str) else line[:_SHOWN].decode("utf-8", "replace")
             raise ReplayMismatch(
-                f"line {number} of the log is {show(line)}",
+                f"line {number} of the log is {show(text)}",
                 "it is not a JSON object",
                 "check that the log is whole",
             )
@@ -124,7 +186,7 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return _follow(engine, entry)
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
-        (served,) = engine.serve([Request(context=entry.get("context"))])
+        (served,) = engine.serve([checked_request(Request(context=entry.get("context")))])
         (pull,) = [] if isinstance(served, KeyConflict) else served.pulls
         config = engine.view.config_of(pull.arm)
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
@@ -132,7 +194,9 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "tell":
         number = _known(entry["pull"], engine.view.totals.n_pulls)
         reward = checked_reward(entry["reward"], engine.record.reward_range)
-        engine.reward_many([(number, reward)])
+        (told,) = engine.reward_many([(number, reward)])
+        if isinstance(told, ImaboError):
+            raise told
         return None, None
     if kind == "expire":
         # The log has an entry only when something expired.
@@ -152,14 +216,28 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
 
 def _follow(engine: Engine, entry: Entry) -> tuple[object, object]:
     number, proposal = engine.view.totals.n_pulls + 1, None
-    if entry["reason"] in _ADMITTING:
+    reason = entry["reason"]
+    context = checked_request(Request(context=entry.get("context"))).context
+    if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
+        raise TypeError(f"reason {show(reason)}")
+    if reason in _ADMITTING:
         config = engine.view.space.validate(entry["config"])
-        proposal = Proposal(
-            config, origin=entry["origin"], parent=entry["parent"], mutated=entry["mutated"]
-        )
-    arm = engine.follow(entry["arm"], entry["reason"], proposal, entry.get("context"))
+        proposal = Proposal(config, **_descent(entry, engine.n_arms))
+    arm = engine.follow(entry["arm"], reason, proposal, context)
     made = number, arm, engine.view.config_of(arm)
     return made, (entry["pull"], entry["arm"], entry["config"])
+
+
+def _descent(entry: Entry, n_arms: int) -> dict[str, Any]:
+    """Where an arm of the log came from."""
+    origin, parent, mutated = entry["origin"], entry["parent"], entry["mutated"]
+    if origin not in get_args(Origin):
+        raise LookupError(f"origin {show(origin)}")
+    if parent is not None:
+        _known(parent, n_arms)
+    if mutated is not None and not isinstance(mutated, str):
+        raise TypeError(f"mutated {show(mutated)}")
+    return {"origin": origin, "parent": parent, "mutated": mutated}
 
 
 def _known(number: object, n: int) -> int:

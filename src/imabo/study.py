@@ -41,7 +41,7 @@ from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
 from imabo.records import number_of, to_arm, to_pull
-from imabo.replay import apply_log, read_log
+from imabo.replay import make_again, read_log
 from imabo.settings import check_count
 from imabo.space import Config, Space
 from imabo.space.scalars import show
@@ -411,15 +411,12 @@ class Study(Facts):
         A decision that comes out differently is ``ReplayMismatch``: the log was changed, or was
         written by a version that decides differently. What a service served with proposals made in
         the background is done again as it was logged. Pull ids start with another token. The store
-        must not have a study of that name yet (``StudyExists``).
+        must not have a study of that name yet (``StudyExists``), and has none when this fails.
         """
         record, entries = read_log(lines, policy, oracle)
         with _opened(store) as (opened, owns_store):
-            opened.create(record)
-            study = cls._load(opened, record.name, policy, oracle, time.time, owns_store)
-            apply_log(study._engine, entries)
-        study._engine.clock = time.time
-        return study
+            make_again(opened, record, entries, policy, oracle)
+            return cls._load(opened, record.name, policy, oracle, time.time, owns_store)
 
     def refresh(self) -> None:
         """Bring the view up to date with what other processes did; reads do this by themselves."""

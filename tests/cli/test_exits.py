@@ -34,7 +34,6 @@ from tests.server.shell import COMMAND, environment, run
         (["export", STUDY, "--json"], "--out"),
         (["delete", STUDY, "--json"], "--yes"),
         (["watch", STUDY, "--every", "0"], "0 is not from 0.1"),
-        (["import", "x.jsonl", "--url", "http://127.0.0.1:1"], "--store"),
         (["demo", "--rounds", "5"], "5 is not from 100"),
         (["demo", "--rounds", "many"], "many"),
     ],

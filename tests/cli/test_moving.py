@@ -86,8 +86,8 @@ def test_a_device_is_written_to_and_stays_one(imabo: Imabo) -> None:
 # --- import -------------------------------------------------------------------------------------
 
 
-def test_an_imported_log_is_the_same_study_again(imabo: Imabo, log: Path) -> None:
-    done = imabo("import", str(log), "--name=copy", "--json").json
+def test_an_imported_log_is_the_same_study_again(imabo: Imabo, anywhere: Imabo, log: Path) -> None:
+    done = anywhere("import", str(log), "--name=copy", "--json").json
     assert done["checked"] == {
         "decided": N_PULLS,
         "followed": 0,
@@ -95,10 +95,10 @@ def test_an_imported_log_is_the_same_study_again(imabo: Imabo, log: Path) -> Non
         "expirations": 0,
         "changes": 4,
     }
-    shown = [imabo("show", name, "--json").json for name in (STUDY, "copy")]
+    shown = [imabo("show", STUDY, "--json").json, anywhere("show", "copy", "--json").json]
     assert shown[0]["study"] | {"name": "copy"} == shown[1]["study"] == done["study"]
     assert shown[0]["table"] == shown[1]["table"]
-    assert imabo("export", "copy").out.splitlines()[1:] == log.read_text().splitlines()[1:]
+    assert anywhere("export", "copy").out.splitlines()[1:] == log.read_text().splitlines()[1:]
 
 
 def test_an_import_makes_the_database_and_takes_the_logs_name(imabo: Imabo, log: Path) -> None:
@@ -109,12 +109,13 @@ def test_an_import_makes_the_database_and_takes_the_logs_name(imabo: Imabo, log:
     assert imabo("best", STUDY, "--store=sqlite:///new.db").code == 0
 
 
-def test_a_name_that_is_taken_is_left_alone(imabo: Imabo, log: Path) -> None:
-    before = imabo("export", STUDY).out
-    done = imabo("import", str(log), "--json")
+def test_a_name_that_is_taken_is_left_alone(anywhere: Imabo, log: Path) -> None:
+    before = anywhere("export", STUDY).out
+    done = anywhere("import", str(log), "--json")
     assert (done.code, done.error["code"]) == (1, "study_exists")
+    assert done.error["what"] == f"there is already a study named {STUDY!r} in this store"
     assert "--name" in done.error["fix"]
-    assert imabo("export", STUDY).out == before
+    assert anywhere("export", STUDY).out == before
 
 
 @pytest.mark.parametrize(
@@ -132,13 +133,13 @@ def test_a_name_that_is_taken_is_left_alone(imabo: Imabo, log: Path) -> None:
     ],
 )
 def test_a_log_that_does_not_replay_leaves_nothing_behind(
-    imabo: Imabo, log: Path, edit: object
+    anywhere: Imabo, log: Path, edit: object
 ) -> None:
     lines = edit(log.read_text().splitlines())  # type: ignore[operator]
     log.write_text("\n".join(lines) + "\n" if lines else "")
-    done = imabo("import", str(log), "--name=copy", "--json")
+    done = anywhere("import", str(log), "--name=copy", "--json")
     assert (done.code, done.error["code"]) == (1, "replay_mismatch")
-    names = [study["name"] for study in imabo("studies", "--json").json["studies"]]
+    names = [study["name"] for study in anywhere("studies", "--json").json["studies"]]
     assert names == [STRANGE, STUDY]
 
 
@@ -147,6 +148,19 @@ def test_what_is_no_log_makes_no_database(imabo: Imabo, folder: Path) -> None:
     for name in ("bytes", "nothing"):
         assert imabo("import", name, "--store=sqlite:///new.db").code == 1
     assert not (folder / "new.db").exists()
+
+
+def test_a_file_that_cannot_be_read_is_told_as_such(anywhere: Imabo) -> None:
+    done = anywhere("import", "nothing", "--json")
+    assert (done.code, done.error["code"]) == (1, "invalid_setting")
+    assert done.error["what"] == "the file is 'nothing'"
+
+
+def test_a_service_that_is_away_or_refuses_has_its_exit_codes(imabo: Imabo, log: Path) -> None:
+    assert imabo("import", str(log), "--url=http://127.0.0.1:1").code == 5
+    with RunningServer(keys={"reader": ("reader", None)}) as locked:
+        key = locked.keys["reader"]
+        assert imabo("import", str(log), f"--url={locked.url}", f"--key={key}").code == 4
 
 
 def test_what_a_service_served_with_prepared_proposals_is_followed_and_said(
@@ -206,8 +220,12 @@ def test_a_report_is_one_page_of_the_study(imabo: Imabo, server: RunningServer) 
 # --- progress -----------------------------------------------------------------------------------
 
 
-def test_progress_is_shown_on_a_terminal_and_goes_when_it_is_done(folder: Path, log: Path) -> None:
-    terminal = Terminal("import", str(log), "--name=copy", folder=folder)
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_progress_is_shown_on_a_terminal_and_goes_when_it_is_done(
+    folder: Path, log: Path, server: RunningServer, is_remote: bool
+) -> None:
+    place = [f"--url={server.url}"] if is_remote else []
+    terminal = Terminal("import", str(log), "--name=copy", *place, folder=folder)
     assert terminal.end() == 0
     assert "import" in terminal.text
     assert "%" in terminal.text

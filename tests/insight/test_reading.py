@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from imabo import Study, insight
+from imabo.bench.insight import fill
 from imabo.errors import InvalidSetting, StoreClosed, UnknownArm
 from imabo.insight.sampling import PAGE, PAGES, sample_pulls
-from imabo.stores import MemoryStore
+from imabo.stores import MemoryStore, open_store
 from imabo.stores.base import NewPull, PullRecord
+from imabo.testing.study.base import ManualClock
 from tests.insight.story import SPACE, eventful, instant, make
+from tests.study.traffic import SPACES, WINDOW_S, Traffic
 
 
 def test_a_study_opened_by_name_on_a_file_shows_the_same_as_the_one_that_was_played(
@@ -54,6 +57,55 @@ def test_facts_do_not_change_while_the_study_goes_on() -> None:
     study.tell(study.ask().id, 1.0)
     assert facts.totals.n_pulls == 20
     assert insight.figure("arms", facts) == before
+
+
+def everything(facts: insight.Facts) -> dict[str, Any]:
+    """All that is shown of a study."""
+    figures = {name: insight.figure(name, facts) for name in insight.FIGURES}
+    table = insight.arm_table(facts, sort="id", limit=1000)
+    return {**figures, "overview": insight.overview(facts), "table": table}
+
+
+@pytest.mark.parametrize("where", ["memory", "file"])
+def test_facts_that_go_on_from_earlier_ones_are_those_of_a_new_read(
+    tmp_path: Path, where: str
+) -> None:
+    clock = ManualClock(1e9)
+    store = MemoryStore() if where == "memory" else open_store(f"sqlite:///{tmp_path / 'a.db'}")
+    study = make(space=SPACES[0], clock=clock, window_s=WINDOW_S, store=store)
+    facts = insight.read(study)
+    traffic = Traffic(study, clock, 4)
+    n_versions = set()
+    for steps in (1, 0, 30, 200, 1, 300):
+        traffic.run(steps)
+        everything(facts)  # so that all that can be taken over is there
+        facts = insight.read(study, since=facts)
+        assert everything(facts) == everything(insight.read(study))
+        n_versions.add(facts.space_version)
+    assert len(n_versions) > 1
+    store.close()
+
+
+def test_what_was_read_of_another_study_of_that_name_is_not_taken_over() -> None:
+    store = MemoryStore()
+    facts = insight.read(instant(50, store=store)[0])
+    store.delete("story")
+    study, _ = instant(20, store=store)
+    again = insight.read(study, since=facts)
+    assert everything(again) == everything(insight.read(study))
+    assert again.totals.n_pulls == 20
+
+
+def test_many_arms_show_the_same_as_few_when_only_those_that_are_shown_are_looked_at() -> None:
+    store = MemoryStore()
+    fill(store, "many", 60_000)
+    facts, whole = (insight.read(Study.open("many", store=store)) for _ in range(2))
+    low = whole.arms.intervals[0]  # of all arms, so that the others are taken from them
+    assert len(low) > 700
+    assert everything(facts) == everything(whole)
+    assert "intervals" not in vars(facts.arms)
+    best = np.lexsort((whole.arms.ids, -whole.arms.means, -low))[:50]
+    assert [row.id for row in insight.arms(facts, limit=50).rows] == whole.arms.ids[best].tolist()
 
 
 def test_a_closed_study_is_refused() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
@@ -153,18 +155,78 @@ def test_no_view_has_a_serious_accessibility_violation(
     page.goto(path_of("support-answers"))
     see_all(page)
     assert serious(page) == []
-    for name in ("Add a configuration", "Change the space", "Retire arm"):
-        page.get_by_role("button", name=name).first.click()
-        assert serious(page, "dialog") == []
-        page.keyboard.press("Escape")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_an_empty_server_has_no_serious_accessibility_violation(
+def test_no_beginning_dialog_or_error_has_a_serious_accessibility_violation(
     open_page: OpenPage, scheme: str
 ) -> None:
-    with RunningServer() as empty:
-        page, _ = open_page(url=empty.url, bypass_csp=True, color_scheme=scheme)
+    with RunningServer() as server, httpx.Client(base_url=server.url) as http:
+        page, watch = open_page(url=server.url, bypass_csp=True, color_scheme=scheme)
+        watch.allow(404, 422)
+        watch.allowed.add("Failed to load resource: net::ERR_")
         expect(page.locator(".welcome")).to_be_visible()
         assert serious(page) == []
+        page.goto("/#/nowhere")
+        expect(page.get_by_role("heading", level=1)).to_have_text("There is no such page")
+        assert serious(page) == []
+        page.goto(path_of("not-there"))
+        expect(page.get_by_role("alert")).to_contain_text("No study here is named")
+        assert serious(page) == []
+        api = Api(http, "new")
+        page.goto(path_of("new"))
+        expect(page.get_by_role("region", name="The first request")).to_be_visible()
+        assert serious(page) == []
+        check_dialogs(page, api)
+        server.stop()
+        expect(page.get_by_role("alert").filter(has_text="does not answer")).to_be_visible()
+        assert serious(page) == []
+        page.get_by_role("button", name="Retire arm 1").click()
+        page.get_by_role("dialog").get_by_role("button", name="Retire").click()
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()
+        assert serious(page, "dialog") == []
         page.goto("about:blank")
+
+
+def check_dialogs(page: Page, api: Api) -> None:
+    """Open every dialog of a study without arms, and what can be seen in it."""
+    dialog, button = page.get_by_role("dialog"), page.get_by_role("dialog").get_by_role
+
+    def look(*, is_last: bool = False) -> None:
+        assert serious(page, "dialog") == []
+        if is_last:
+            page.keyboard.press("Escape")
+            expect(dialog).to_have_count(0)
+
+    page.get_by_role("button", name="Change the space").first.click()
+    space = api.read()["space"]
+    space["parameters"][0]["values"] = ["large", "next"]
+    dialog.get_by_label("The space as JSON").fill(json.dumps(space))
+    button("button", name="Preview").click()
+    expect(button("button", name="Change the space")).to_be_enabled()
+    look(is_last=True)
+    page.get_by_role("button", name="More actions").click()
+    assert serious(page, "[role=menu]") == []
+    page.get_by_role("menuitem", name="Delete the study…").click()
+    look()
+    page.keyboard.type(api.study)
+    expect(button("button", name="Delete for good")).to_be_enabled()
+    look(is_last=True)
+    page.get_by_role("button", name="Add a configuration").click()
+    dialog.get_by_label("x", exact=True).fill("many")
+    button("button", name="Add").click()
+    expect(button("alert")).to_be_visible()
+    look()
+    button("button", name="JSON").click()
+    look()
+    button("button", name="Form").click()
+    dialog.get_by_label("x", exact=True).fill("0.5")
+    button("button", name="Add").click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Retire arm 1").click()
+    look(is_last=True)
+    page.get_by_role("button", name="Pause arm 1").click()
+    look()
+    button("button", name="Pause").click()
+    page.get_by_role("button", name="Resume arm 1").click()
+    look(is_last=True)

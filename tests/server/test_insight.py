@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from imabo import Study, insight
-from imabo.server.readings import MAX_AGE_S, Readings
+from imabo.server.readings import LONGEST_S, MAX_AGE_S, MOST_KEPT, Readings
 from imabo.space import Space
 from tests.server.calls import OTHER_SPACE, SPACE, Api, code_of
 from tests.server.running import RunningServer
@@ -192,16 +192,82 @@ def test_a_reader_may_preview_a_change_that_it_may_not_make(locked: RunningServe
         assert code_of(hidden, 404) == "unknown_study"
 
 
+class Watched:
+    """Readings of one study by a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.n_made = 0
+        self.takes_s = 0.0
+        self.readings = Readings(now=lambda: self.now)
+        self.study = Study.create("s", Space.from_dict(SPACE), seed=0)
+
+    def facts(self) -> insight.Facts:
+        return self.readings.facts(self.study)
+
+    def answer(self, key: str = "a") -> bytes:
+        return self.readings.answer(self.study, key, self._make)
+
+    def _make(self, facts: insight.Facts) -> bytes:
+        self.n_made += 1
+        self.now += self.takes_s
+        return b"%d" % facts.totals.n_pulls
+
+
 def test_facts_are_read_once_a_second_and_again_when_told() -> None:
-    moment = [0.0]
-    readings = Readings(now=lambda: moment[0])
-    study = Study.create("s", Space.from_dict(SPACE), seed=0)
-    first = readings.facts(study)
-    study.ask()
-    assert readings.facts(study) is first
-    readings.forget(study)
-    second = readings.facts(study)
+    watched = Watched()
+    first = watched.facts()
+    watched.study.ask()
+    assert watched.facts() is first
+    watched.readings.forget(watched.study)
+    second = watched.facts()
     assert second.totals.n_pulls == 1
-    study.ask()
-    moment[0] = MAX_AGE_S + 0.01
-    assert readings.facts(study).totals.n_pulls == 2
+    watched.study.ask()
+    watched.now += MAX_AGE_S + 0.01
+    assert watched.facts().totals.n_pulls == 2
+
+
+def test_facts_of_a_study_that_did_not_change_are_not_read_again() -> None:
+    watched = Watched()
+    first = watched.facts()
+    for _ in range(3):
+        watched.now += 100.0
+        assert watched.facts() is first
+    Study.open("s", store=watched.study.store).ask()  # as another process does
+    watched.now += 100.0
+    assert watched.facts().totals.n_pulls == 1
+
+
+def test_an_answer_is_made_once_for_all_who_ask_until_the_facts_are_others() -> None:
+    watched = Watched()
+    assert [watched.answer(key) for key in "aabba"] == [b"0"] * 5
+    assert watched.n_made == 2
+    watched.study.ask()
+    watched.now += MAX_AGE_S + 0.01
+    assert [watched.answer(key) for key in "aab"] == [b"1"] * 3
+    assert watched.n_made == 4
+
+
+def test_what_took_long_is_kept_for_ten_times_as_long_but_not_for_ever() -> None:
+    watched = Watched()
+    watched.takes_s = 0.5
+    assert watched.answer() == b"0"
+    watched.study.ask()
+    watched.now = 4.9
+    assert watched.answer() == b"0"
+    watched.now = 5.1
+    watched.takes_s = 100.0
+    assert watched.answer() == b"1"
+    watched.study.ask()
+    assert watched.now - 5.1 > LONGEST_S
+    assert watched.answer() == b"2"
+
+
+def test_a_bounded_number_of_answers_is_kept() -> None:
+    watched = Watched()
+    keys = [str(i) for i in range(MOST_KEPT + 1)]
+    for key in [*keys, keys[-1]]:
+        watched.answer(key)
+    assert watched.n_made == len(keys)
+    watched.answer(keys[0])  # the oldest one made room
+    assert watched.n_made == len(keys) + 1

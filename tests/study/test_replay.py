@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import subprocess
 import sys
 from contextlib import closing
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from imabo import Study, oracles, policies
-from imabo.errors import InvalidSetting, ReplayMismatch, StudyExists
+from imabo.errors import InvalidSetting, ReplayMismatch, StudyExists, UnknownStudy
 from imabo.stores import MemoryStore, SQLiteStore, Store
 from imabo.testing.study.base import ManualClock, facts_of, mixed_space, play
 
@@ -314,9 +315,36 @@ def test_an_empty_log_is_a_mismatch() -> None:
         Study.replay([])
 
 
-def test_a_failed_replay_lets_go_of_its_file(log: list[dict[str, Any]], sqlite_url: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("context", {"a": math.nan}),
+        ("context", "x" * 20_000),
+        ("reason", ["waiting"]),
+        ("origin", "elsewhere"),
+        ("origin", None),
+        ("parent", 99),
+        ("parent", 10**400),
+        ("mutated", {"x": 1}),
+    ],
+)
+def test_a_log_of_a_service_is_followed_only_where_it_makes_sense(
+    log: list[dict[str, Any]], sqlite_url: str, name: str, value: object
+) -> None:
+    """What was decided elsewhere cannot be compared, but must be something a study can have."""
+    first, second = [i for i, entry in enumerate(log) if entry["kind"] == "ask"][:2]
+    edited = [dict(entry) for entry in log]
+    edited[first]["reason"] = "prepared"
+    edited[second][name] = value
+    with pytest.raises(ReplayMismatch, match=f"line {second + 1} of the log cannot be replayed"):
+        Study.replay(map(json.dumps, edited), store=sqlite_url)
+
+
+def test_a_failed_replay_leaves_no_study_and_lets_go_of_its_file(
+    log: list[dict[str, Any]], sqlite_url: str
+) -> None:
     # An open connection would be a ResourceWarning, which is an error here.
     with pytest.raises(ReplayMismatch):
         Study.replay([json.dumps(log[0]), "{}"], store=sqlite_url)
-    with Study.open("s", store=sqlite_url) as study:
-        assert len(study) == 0
+    with pytest.raises(UnknownStudy):
+        Study.open("s", store=sqlite_url)

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from imabo.arms import ArmState
-from imabo.cli.documents import Document, arm_document
 from imabo.cli.exits import UsageError
 from imabo.cli.files import json_of
 from imabo.cli.output import (
@@ -24,6 +23,7 @@ from imabo.cli.output import (
 )
 from imabo.cli.places import Place, place_of
 from imabo.cli.reading import arm_rows
+from imabo.documents import Document, arm_document
 from imabo.errors import ImaboError, InvalidConfig, InvalidSetting, UnknownArm
 from imabo.space import Config, Space
 from imabo.space.base import Parameter

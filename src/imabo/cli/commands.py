@@ -149,9 +149,9 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
             Command(
                 "import",
                 "make a study from an exported log",
-                "Makes a study again from the JSON lines of imabo export, in a database. Every "
-                "decision is made again and compared with the log; when one differs, nothing is "
-                "left behind.",
+                "Makes a study again from the JSON lines of imabo export, in a database or on a "
+                "service. Every decision is made again and compared with the log; when one "
+                "differs, nothing is left behind.",
                 "imabo import support-answers.jsonl --name copy",
                 arguments.import_log,
                 "imabo.cli.importing:import_log",

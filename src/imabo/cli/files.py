@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
@@ -55,6 +55,20 @@ def lines_of(path: str) -> Iterator[TextIO]:
         return
     try:
         file = open(path, encoding="utf-8")  # noqa: SIM115
+    except OSError as error:
+        raise unreadable(path, error) from error
+    with file:
+        yield file
+
+
+@contextmanager
+def bytes_of(path: str) -> Iterator[BinaryIO]:
+    """A file to read as it is; ``-`` is standard input."""
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115
     except OSError as error:
         raise unreadable(path, error) from error
     with file:

@@ -8,8 +8,8 @@ from typing import Any, Final, TextIO
 
 from imabo import insight
 from imabo.arms import Arm, ArmState
-from imabo.cli.documents import Document, stored_study
 from imabo.cli.places import TableQuery
+from imabo.documents import Document, study_document
 from imabo.errors import UnknownStudy
 from imabo.recommend import Best
 from imabo.space import Config, Space
@@ -36,14 +36,14 @@ class LocalPlace:
         found = []
         for name in self._store.names():
             try:
-                found.append(stored_study(self._store.load(name)))
+                found.append(study_document(self._store.load(name)))
             except UnknownStudy:  # deleted a moment ago
                 continue
         return found
 
     def study(self, name: str) -> Document:
         """A study."""
-        return stored_study(self._store.load(name))
+        return study_document(self._store.load(name))
 
     def overview(self, name: str, trend: int = 0) -> Document:
         """Its key figures."""

@@ -7,16 +7,19 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from imabo.arms import Arm, ArmState
-from imabo.cli.documents import Document
 from imabo.cli.exits import UsageError
+from imabo.documents import Document
 from imabo.errors import StoreError
 from imabo.recommend import Best
 from imabo.server.settings import read_settings
 from imabo.space import Config, Space
 from imabo.stores import Store, open_store
+
+if TYPE_CHECKING:
+    from imabo.cli.remote import RemotePlace
 
 TableQuery = dict[str, str | int | bool]
 
@@ -77,11 +80,18 @@ def place_of(options: argparse.Namespace) -> Iterator[Place]:
         with store_of(options) as store, closing(LocalPlace(store)) as local:
             yield local
     else:
-        from imabo.cli.remote import RemotePlace
-
-        key = options.key or os.environ.get("IMABO_KEY") or None
-        with closing(RemotePlace(url, key)) as remote:
+        with service_of(options, url) as remote:
             yield remote
+
+
+@contextmanager
+def service_of(options: argparse.Namespace, url: str) -> Iterator[RemotePlace]:
+    """The service at an address, with the key that a command line means."""
+    from imabo.cli.remote import RemotePlace
+
+    key = options.key or os.environ.get("IMABO_KEY") or None
+    with closing(RemotePlace(url, key)) as remote:
+        yield remote
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from imabo.cli.documents import Document, best_document
 from imabo.cli.output import (
     Table,
     clean,
@@ -19,6 +18,7 @@ from imabo.cli.output import (
     write_json,
 )
 from imabo.cli.places import TableQuery, place_of
+from imabo.documents import Document, best_document
 
 _COUNTS: Final = ("pulls", "rewards", "pending", "expired", "arms")
 

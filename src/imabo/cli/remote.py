@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, TextIO
+from typing import IO, Final, TextIO
 
 from imabo.arms import Arm, ArmState
-from imabo.cli.documents import Document, remote_study
 from imabo.cli.places import TableQuery
-from imabo.client import Client, RemoteStudy
+from imabo.cli.progress import Step
+from imabo.client import Client, Imported, RemoteStudy
+from imabo.documents import Document
 from imabo.recommend import Best
 from imabo.space import Config, Space
 
@@ -27,11 +28,11 @@ class RemotePlace:
 
     def studies(self) -> list[Document]:
         """Every study that the key may see."""
-        return [remote_study(facts) for facts in self._client.facts()]
+        return [dict(facts.document) for facts in self._client.facts()]
 
     def study(self, name: str) -> Document:
         """A study."""
-        return remote_study(self._named(name).facts())
+        return dict(self._named(name).facts().document)
 
     def overview(self, name: str, trend: int = 0) -> Document:
         """Its key figures."""
@@ -74,6 +75,10 @@ class RemotePlace:
     def export(self, name: str, file: TextIO, form: str) -> None:
         """Write a study to a file."""
         self._named(name).export(file, form)
+
+    def import_study(self, source: str | IO[bytes], name: str | None, step: Step) -> Imported:
+        """Make a study from a log."""
+        return self._client.import_study(source, name=name, sent=step)
 
     def delete(self, name: str) -> None:
         """Delete a study."""

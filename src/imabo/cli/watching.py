@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imabo.cli.documents import Document
 from imabo.cli.ending import ended_by_signals
 from imabo.cli.exits import error_document
 from imabo.cli.keyboard import keyboard
 from imabo.cli.output import clean, count, number, say, span, tell, write_json
 from imabo.cli.places import Place, place_of
 from imabo.cli.running import missing
+from imabo.documents import Document
 from imabo.errors import ImaboError, StoreError, Unavailable
 
 

@@ -3,7 +3,7 @@
 from imabo.client.async_client import AsyncClient
 from imabo.client.async_study import AsyncRemoteStudy
 from imabo.client.client import Client
-from imabo.client.documents import RemoteFacts
+from imabo.client.documents import Imported, RemoteFacts
 from imabo.client.study import RemoteStudy
 
-__all__ = ["AsyncClient", "AsyncRemoteStudy", "Client", "RemoteFacts", "RemoteStudy"]
+__all__ = ["AsyncClient", "AsyncRemoteStudy", "Client", "Imported", "RemoteFacts", "RemoteStudy"]

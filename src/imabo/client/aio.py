@@ -14,6 +14,7 @@ from imabo.client.delivery import Backoff
 from imabo.client.http import RequestIds, failed, http_settings, request_settings
 from imabo.client.outbox import send_waiting
 from imabo.client.session import Session
+from imabo.client.uploads import keep_little_async
 
 if TYPE_CHECKING:
     import httpx
@@ -62,7 +63,7 @@ class AsyncTransport:
 
         try:
             # A file may take its time, as long as it goes on.
-            limit_s = step.timeout_s if step.call.sink is None else None
+            limit_s = None if step.call.is_long else step.timeout_s
             async with asyncio.timeout(limit_s):
                 return await self._exchange(step)
         except TimeoutError:
@@ -74,6 +75,9 @@ class AsyncTransport:
         call = step.call
         headers = self._session.headers | self._ids.header()
         settings = request_settings(call, headers, step.timeout_s)
+        if call.upload is not None:
+            settings["content"] = call.upload.pieces_async()
+            settings["extensions"] = {"trace": keep_little_async}
         url = self._session.service.url + call.path
         async with self._open().stream(call.method, url, **settings) as response:
             if self._ids.is_shifted(response.headers, sent=headers):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from os import PathLike
 from ssl import SSLContext
-from typing import Self
+from typing import IO, Any, Self
 
 from imabo.client.aio import AsyncSender, AsyncTransport
 from imabo.client.async_study import AsyncRemoteStudy
 from imabo.client.blocking import Sender, Transport
-from imabo.client.documents import RemoteFacts
+from imabo.client.documents import Imported, RemoteFacts
 from imabo.client.lifetime import watch
 from imabo.client.session import Session, check_timeout
 from imabo.client.study_calls import StudyCalls
+from imabo.client.uploads import upload_of
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.space import Space
@@ -96,6 +99,17 @@ class AsyncClient:
         """Go on with a study that exists; ``UnknownStudy`` when it does not."""
         facts = await self._transport.run(self._session.facts(name))
         return self._study(StudyCalls(self._session, facts.name, facts))
+
+    async def import_study(
+        self,
+        source: str | PathLike[str] | IO[Any],
+        *,
+        name: str | None = None,
+        sent: Callable[[int], None] = lambda n: None,
+    ) -> Imported:
+        """Make a study from the JSON lines that ``export`` wrote; see ``Client.import_study``."""
+        with upload_of(source, sent) as upload:
+            return await self._transport.run(self._session.import_study(upload, name))
 
     def study(self, name: str) -> AsyncRemoteStudy:
         """A study by its name, without asking the service whether it exists.

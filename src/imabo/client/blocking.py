@@ -64,7 +64,7 @@ class Transport:
 
         call = step.call
         headers = self._session.headers | self._ids.header()
-        ends_at = time.monotonic() + step.timeout_s
+        ends_at = math.inf if call.is_long else time.monotonic() + step.timeout_s
         try:
             settings = request_settings(call, headers, step.timeout_s)
             url = self._session.service.url + call.path

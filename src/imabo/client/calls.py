@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
+from imabo.client.uploads import Upload
 from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
 
@@ -22,13 +22,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of the API. A ``sink`` takes the body of a long answer."""
+    """One request of the API. A ``sink`` takes a long answer, an ``upload`` is a long body."""
 
     method: str
     path: str
     body: bytes | None = None
     params: Mapping[str, str | int | float] = field(default_factory=dict)
     sink: IO[bytes] | None = None
+    upload: Upload | None = None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may take its time, as long as it goes on."""
+        return self.sink is not None or self.upload is not None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -104,14 +110,3 @@ def _is_json(value: object) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
-
-
-def time_text(moment: datetime) -> str:
-    """A time as the API writes it.
-
-    Example:
-        >>> time_text(datetime(2026, 11, 15, 12, tzinfo=UTC))
-        '2026-11-15T12:00:00.000000Z'
-    """
-    text = moment.astimezone(UTC).isoformat(timespec="microseconds")
-    return text.removesuffix("+00:00") + "Z"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from os import PathLike
 from ssl import SSLContext
-from typing import Self
+from typing import IO, Any, Self
 
 from imabo.client.blocking import Sender, Transport
-from imabo.client.documents import RemoteFacts
+from imabo.client.documents import Imported, RemoteFacts
 from imabo.client.lifetime import watch
 from imabo.client.session import Session, check_timeout
 from imabo.client.study import RemoteStudy
 from imabo.client.study_calls import StudyCalls
+from imabo.client.uploads import upload_of
 from imabo.client.workers import Workers
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -103,6 +106,34 @@ class Client:
         """Go on with a study that exists; ``UnknownStudy`` when it does not."""
         facts = self._transport.run(self._session.facts(name))
         return self._study(StudyCalls(self._session, facts.name, facts))
+
+    def import_study(
+        self,
+        source: str | PathLike[str] | IO[Any],
+        *,
+        name: str | None = None,
+        sent: Callable[[int], None] = lambda n: None,
+    ) -> Imported:
+        """Make a study from the JSON lines that ``export`` wrote; the service keeps all or nothing.
+
+        Every decision is made again and compared with the log, which takes its time; one that
+        differs, or a line that is broken, is ``ReplayMismatch``. A study of that name is
+        ``StudyExists``. It is tried once: after ``Unavailable``, look whether the study is there.
+
+        Args:
+            source: A path, or an open file of text or bytes.
+            name: For the study; by default the one in the log.
+            sent: Called with the number of bytes of each piece that was taken, for a progress bar.
+
+        Example:
+            >>> import io
+            >>> with Client("http://127.0.0.1:1") as client:  # nobody answers there
+            ...     client.import_study(io.StringIO('{"kind": "study"}'))
+            Traceback (most recent call last):
+            imabo.errors.Unavailable: POST /v1/imports did not get through; it was tried once...
+        """
+        with upload_of(source, sent) as upload:
+            return self._transport.run(self._session.import_study(upload, name))
 
     def study(self, name: str) -> RemoteStudy:
         """A study by its name, without asking the service whether it exists.

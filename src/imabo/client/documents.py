@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -16,6 +16,7 @@ from imabo.errors import ImaboError, MissingExtra, Refused, Unavailable
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best
+from imabo.replay import Checked
 from imabo.space import Space
 from imabo.space.scalars import show
 
@@ -34,7 +35,8 @@ ERRORS: Final[Mapping[str, type[ImaboError]]] = {
 class RemoteFacts:
     """What a study was and how far it had come when the service answered: one consistent picture.
 
-    ``policy`` and ``oracle`` are rebuilt from their settings.
+    ``policy`` and ``oracle`` are rebuilt from their settings; ``document`` is all of it as the
+    service wrote it.
     """
 
     name: str
@@ -51,6 +53,7 @@ class RemoteFacts:
     n_rewards: int
     n_pending: int
     n_expired: int
+    document: Mapping[str, Any] = field(repr=False, compare=False)  # as the service wrote it
 
     @property
     def policy(self) -> Policy:
@@ -61,6 +64,19 @@ class RemoteFacts:
     def oracle(self) -> Oracle:
         """The oracle; a class that imabo does not have is ``InvalidSetting``."""
         return stored_oracle(None, self.oracle_settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A study that a service made from a log, and what the log was made of."""
+
+    facts: RemoteFacts
+    checked: Checked
+
+
+def imported_of(document: Any) -> Imported:
+    """A study that was imported."""
+    return Imported(facts_of(document["study"]), Checked(**document["checked"]))
 
 
 def facts_of(document: Any) -> RemoteFacts:
@@ -81,6 +97,7 @@ def facts_of(document: Any) -> RemoteFacts:
         n_rewards=document["n_rewards"],
         n_pending=document["n_pending"],
         n_expired=document["n_expired"],
+        document=document,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from imabo.client.calls import Call, Failed
 from imabo.client.session import Session
+from imabo.client.uploads import SILENCE_S, keep_little
 
 _REQUEST_ID: Final = "X-Request-ID"
 
@@ -56,13 +57,21 @@ def request_settings(call: Call, headers: Mapping[str, str], timeout_s: float) -
     if call.sink is not None:
         call.sink.seek(0)
         call.sink.truncate()
-    if call.body is not None:
+    timeout: object = timeout_s
+    if call.upload is not None:
+        import httpx
+
+        headers = {**headers, **call.upload.headers}
+        # It is taken as fast as it is worked on, and the answer comes when that is done.
+        timeout = httpx.Timeout(timeout_s, read=SILENCE_S, write=SILENCE_S)
+    elif call.body is not None:
         headers = {**headers, "Content-Type": "application/json"}
     return {
-        "content": call.body,
+        "content": call.body if call.upload is None else call.upload.pieces(),
         "params": dict(call.params) or None,
         "headers": headers,
-        "timeout": timeout_s,
+        "timeout": timeout,
+        "extensions": None if call.upload is None else {"trace": keep_little},
     }
 
 

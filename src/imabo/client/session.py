@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,9 +21,10 @@ from imabo.checks import (
 from imabo.client.breaker import Breaker
 from imabo.client.calls import Call, Steps, json_of, path_of
 from imabo.client.delivery import Service, deliver
-from imabo.client.documents import RemoteFacts, facts_of, nothing_of, read
+from imabo.client.documents import Imported, RemoteFacts, facts_of, imported_of, nothing_of, read
 from imabo.client.lifetime import hold, release
 from imabo.client.outbox import Outbox
+from imabo.client.uploads import Upload
 from imabo.errors import InvalidSetting, MissingExtra, StoreClosed, UnknownStudy
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -132,6 +134,14 @@ class Session:
         return (
             yield from self.call(Call("POST", path_of("studies"), json_of(**settings)), facts_of)
         )
+
+    def import_study(self, upload: Upload, name: str | None) -> Steps[Imported]:
+        """Make a study from a log; tried once, because a part of it may be under way."""
+        self.check_open()
+        params = {} if name is None else {"name": checked_name(name)}
+        call = Call("POST", path_of("imports"), params=params, upload=upload)
+        answer = yield from deliver(call, replace(self.service, retries=0))
+        return read(call, answer, imported_of)
 
     def facts(self, name: str) -> Steps[RemoteFacts]:
         """What the service knows of a study."""

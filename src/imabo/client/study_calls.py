@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import IO, Any, Final
 
 from imabo.arms import Arm, ArmState, Pull
 from imabo.checks import MAX_COUNT, checked_moment, checked_name, checked_reward, checked_space
 from imabo.client.asking import MOST_PULLS, Ask, is_default
-from imabo.client.calls import Call, Steps, T, json_of, path_of, time_text
+from imabo.client.calls import Call, Steps, T, json_of, path_of
 from imabo.client.documents import (
     RemoteFacts,
     arm_of,
@@ -25,6 +25,7 @@ from imabo.client.documents import (
 )
 from imabo.client.outbox import MOST_REWARDS, rewards_call
 from imabo.client.session import Session
+from imabo.documents import stamp
 from imabo.errors import (
     ImaboError,
     InvalidSetting,
@@ -300,7 +301,7 @@ class StudyCalls:
         """Forget finished pulls."""
         self.check_open()
         checked_moment(before)
-        call = Call("POST", self._path("prune"), json_of(before=time_text(before)))
+        call = Call("POST", self._path("prune"), json_of(before=stamp(before.astimezone(UTC))))
         return (yield from self._call(call, lambda document: int(document["pruned"])))
 
     # --- inside ---------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import stdtrit
 
-from imabo.arms import Floats
-from imabo.confidence import bounded_interval, open_interval
+from imabo.arms import Floats, Ints
+from imabo.confidence import bounded_interval, contenders, open_interval
 
 if TYPE_CHECKING:
     from imabo.insight.reading import Facts
@@ -60,6 +60,19 @@ def mean_intervals(
     return low + width * lower, low + width * upper
 
 
+def may_be_highest(
+    n: Floats, sums: Floats, reward_range: tuple[float, float] | None, count: int
+) -> Ints:
+    """Places of the groups whose lower ends may be among the ``count`` highest; each has rewards.
+
+    All of them without a range, where the ends cost little.
+    """
+    if reward_range is None:
+        return np.arange(len(n))
+    low, high = reward_range
+    return contenders(n, (sums - n * low) / (high - low), LEVEL, count)
+
+
 def estimate_of(
     n: float, total: float, squares: float, reward_range: tuple[float, float] | None
 ) -> Estimate:
@@ -80,7 +93,8 @@ def random_estimate(facts: Facts) -> Estimate:
     estimate tends to be a little low while arms have few rewards each.
     """
     arms = facts.arms
-    drawn = np.isin(arms.origins, P0_ORIGINS) & (arms.n_rewards > 0)
+    drawn = arms.n_rewards > 0
+    drawn &= np.logical_or.reduce([arms.origins == origin for origin in P0_ORIGINS])
     means = arms.means[drawn]
     k = len(means)
     if not k:

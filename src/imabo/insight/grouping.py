@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
-from imabo.arms import Ints
-from imabo.space import Choice, Config
+from imabo.arms import Floats, Ints
+from imabo.space import Choice, Config, Space
 from imabo.space.base import Parameter
 from imabo.space.scalars import Scalar, value_key
 
@@ -18,6 +21,14 @@ ENOUGH: Final = 3  # arms that a range has, on average
 MOST_VALUES: Final = 24  # of a choice that are told apart
 INACTIVE: Final = "not active"
 OTHERS: Final = "others"
+
+
+class Absent:
+    """Stands for a parameter that an arm does not have; None is a value like any other."""
+
+
+ABSENT: Final = Absent()
+Value = Scalar | Absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,35 @@ class Grouping:
     codes: Ints
 
 
+class Groupings:
+    """The arms' values of each parameter of a space and their groups, found when looked at.
+
+    They depend on nothing else, so they stay the same until an arm comes in or the space changes.
+
+    Example:
+        >>> from imabo import Space
+        >>> groupings = Groupings(Space(a=Choice("x", "y")), [{"a": "y"}])
+        >>> groupings.values["a"], groupings.of("a").codes.tolist()
+        (['y'], [1])
+    """
+
+    def __init__(self, space: Space, configs: Sequence[Config]) -> None:
+        self._space = space
+        self._configs = configs
+        self._found: dict[str, Grouping] = {}
+
+    @cached_property
+    def values(self) -> dict[str, Sequence[Value]]:
+        """The values of each parameter in columns."""
+        return values_of(self._space.names, self._configs)
+
+    def of(self, name: str) -> Grouping:
+        """The groups of a parameter."""
+        if name not in self._found:
+            self._found[name] = grouping_by(self._space.parameters[name], self.values[name])
+        return self._found[name]
+
+
 def grouping_of(name: str, parameter: Parameter, configs: Sequence[Config]) -> Grouping:
     """Put configurations into groups by their value of a parameter.
 
@@ -55,11 +95,16 @@ def grouping_of(name: str, parameter: Parameter, configs: Sequence[Config]) -> G
         >>> [group.label for group in grouped.groups], grouped.codes.tolist()
         (['x', 'y', 'not active'], [1, 2, 0])
     """
+    return grouping_by(parameter, values_of([name], configs)[name])
+
+
+def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
+    """Put configurations into groups, from their values of the parameter."""
     if isinstance(parameter, Choice):
-        return _by_value([config.get(name, _ABSENT) for config in configs], parameter.choices)
-    column = np.array([_number(config.get(name)) for config in configs], dtype=np.float64)
+        return _by_value(values, parameter.choices)
+    column = numbers_of(values)
     present = np.isfinite(column)
-    codes = np.full(len(configs), -1, dtype=np.int64)
+    codes = np.full(len(values), -1, dtype=np.int64)
     distinct = np.unique(column[present])
     if len(distinct) <= RANGES:
         codes[present] = np.searchsorted(distinct, column[present])
@@ -67,12 +112,41 @@ def grouping_of(name: str, parameter: Parameter, configs: Sequence[Config]) -> G
     n_ranges = min(max(int(present.sum()) // ENOUGH, 2), RANGES)
     edges = np.quantile(column[present], np.linspace(0.0, 1.0, n_ranges + 1)[1:-1])
     places = np.searchsorted(edges, column[present], side="left")
-    used, codes[present] = np.unique(places, return_inverse=True)
-    groups = []
-    for code in range(len(used)):
-        inside = column[codes == code]
-        groups.append(_range(float(inside.min()), float(inside.max())))
+    is_used = np.bincount(places, minlength=n_ranges) > 0
+    codes[present] = (np.cumsum(is_used) - 1)[places]
+    # A range goes from the first to the last of the values between two edges.
+    starts = np.searchsorted(distinct, edges, side="right")
+    lows = distinct[np.append(0, starts)[is_used]]
+    highs = distinct[np.append(starts, len(distinct))[is_used] - 1]
+    groups = [_range(low, high) for low, high in zip(lows.tolist(), highs.tolist(), strict=True)]
     return _with_inactive(groups, codes)
+
+
+def values_of(names: Sequence[str], configs: Sequence[Config]) -> dict[str, Sequence[Value]]:
+    """The values of some parameters in columns; ``ABSENT`` where a configuration has none.
+
+    Example:
+        >>> values_of(["a", "b"], [{"a": 1, "b": None}, {"a": 2, "b": "x"}])
+        {'a': (1, 2), 'b': (None, 'x')}
+    """
+    if len(names) > 1 and configs:
+        # One pass over all configurations, where all have all parameters.
+        with suppress(KeyError):
+            columns = zip(*map(itemgetter(*names), configs), strict=True)
+            return dict(zip(names, columns, strict=True))
+    return {name: [config.get(name, ABSENT) for config in configs] for name in names}
+
+
+def numbers_of(values: Sequence[Value]) -> Floats:
+    """Values of a number in a column, NaN where there is none.
+
+    Example:
+        >>> numbers_of([2, ABSENT, True]).tolist()
+        [2.0, nan, nan]
+    """
+    if set(map(type, values)) <= {int, float}:
+        return np.array(values, dtype=np.float64)
+    return np.array([_number(value) for value in values], dtype=np.float64)
 
 
 def value_text(value: object, digits: int = 4) -> str:
@@ -89,14 +163,7 @@ def value_text(value: object, digits: int = 4) -> str:
     return "null" if value is None else str(value)
 
 
-class _Absent:
-    """Stands for a parameter that an arm does not have; None is a value like any other."""
-
-
-_ABSENT: Final = _Absent()
-
-
-def _number(value: Scalar) -> float:
+def _number(value: Value) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     return np.nan
@@ -113,19 +180,24 @@ def _range(low: float, high: float) -> Group:
     return Group(f"{first} – {last}", None, low, high)
 
 
-def _by_value(values: Sequence[Scalar | _Absent], choices: Sequence[Scalar]) -> Grouping:
+def _by_value(values: Sequence[Value], choices: Sequence[Scalar]) -> Grouping:
     """Groups of listed values, in the order of the list; then values of earlier spaces."""
     listed = list(choices)
     known = {value_key(choice): i for i, choice in enumerate(listed)}
-    codes = np.full(len(values), -1, dtype=np.int64)
-    for row, value in enumerate(values):
-        if isinstance(value, _Absent):
+    # Each value is looked up once; where there are several types, they tell True from 1.
+    is_mixed = len(set(map(type, values))) > 1
+    looked: Sequence[Hashable] = [(type(one), one) for one in values] if is_mixed else values
+    found: dict[Hashable, int] = {}
+    for look, value in dict(zip(looked, values, strict=True)).items():
+        if isinstance(value, Absent):
+            found[look] = -1
             continue
         key = value_key(value)
         if key not in known:
             known[key] = len(listed)
             listed.append(value)
-        codes[row] = known[key]
+        found[look] = known[key]
+    codes = np.array([found[look] for look in looked], dtype=np.int64)
     groups = [Group(value_text(value), value, None, None) for value in listed]
     if len(groups) > MOST_VALUES:
         counts = np.bincount(codes[codes >= 0], minlength=len(groups))

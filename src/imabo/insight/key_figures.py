@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import numpy as np
+
 from imabo.arms import Totals
 from imabo.insight.estimates import Interval, estimate_of, number, random_estimate
 from imabo.insight.reading import Facts
@@ -136,12 +138,12 @@ def best(facts: Facts) -> BestArm | None:
         return None
     row = facts.arms.row_of(facts.best_arm)
     record = facts.arms.records[row]
-    low, high = facts.arms.intervals
+    low, high = facts.arms.intervals_of(np.array([row]))
     return BestArm(
         arm=record.id,
         config=dict(record.config),
         mean=float(facts.arms.means[row]),
-        interval=(number(low[row]), number(high[row])),
+        interval=(number(low[0]), number(high[0])),
         n_rewards=record.tally.n_rewards,
     )
 

@@ -184,8 +184,9 @@ def _weights(facts: Facts, rewarded: Bools) -> Floats:
 
 
 def _importance_of(name: str, codes: Ints, weights: Floats, means: Floats) -> Importance:
-    used, codes = np.unique(codes, return_inverse=True)
-    k, n = len(used), len(means)
+    is_used = np.bincount(codes) > 0
+    codes = (np.cumsum(is_used) - 1)[codes]  # without the groups that none of these arms is in
+    k, n = int(is_used.sum()), len(means)
     if n < max(3, 2 * k):
         return Importance(name, None, None, k)
     w = np.bincount(codes, weights=weights)

@@ -168,7 +168,7 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
         baseline=chosen,
         baseline_arm=baseline,
         arrivals=[
-            Arrival(int(arms.ids[row]), arms.records[row].origin, float(place))
+            Arrival(int(arms.ids[row]), str(arms.origins[row]), float(place))
             for row, place in zip(picked.tolist(), places, strict=True)
         ],
         n_arrivals=len(arms),
@@ -295,9 +295,8 @@ def traffic(facts: Facts) -> Traffic:
     """
     history, arms = facts.history, facts.arms
     rows = arms.best_by(arms.n_pulls, MOST_ARMS)
-    counts = np.diff(history.by_arm, axis=0)
     totals = np.diff(history.n_pulls)
-    known = counts[:, rows]
+    known = np.diff(history.by_arm[:, rows], axis=0)
     return Traffic(
         pulls=numbers(history.n_pulls[1:]),
         times=numbers(history.at[1:]),

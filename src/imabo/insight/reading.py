@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from imabo.arms import Floats, Ints, Restart, Totals
+from imabo.arms import Bools, Floats, Ints, Restart, Totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
 from imabo.insight.estimates import mean_intervals
-from imabo.insight.grouping import Grouping, grouping_of, value_text
+from imabo.insight.grouping import Grouping, Groupings, value_text
 from imabo.insight.sampling import Sample, sample_pulls
 from imabo.policies.base import Policy
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores.base import ArmRecord, LogEntry, Milestone, Snapshot, StudyRecord
+from imabo.stores.rows import ArmRows
 
 if TYPE_CHECKING:
     from imabo.study import Study
 
 MOST_CHANGES: Final = 1000  # the newest changes by hand that are read
+_FEW: Final = 500  # arms whose intervals are found together
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,32 +43,32 @@ class Arms:
     @cached_property
     def n_pulls(self) -> Floats:
         """Pulls of each arm."""
-        return _column(record.tally.n_pulls for record in self.records)
+        return self._counts("n_pulls")
 
     @cached_property
     def n_rewards(self) -> Floats:
         """Rewards of each arm."""
-        return _column(record.tally.n_rewards for record in self.records)
+        return self._counts("n_rewards")
 
     @cached_property
     def n_pending(self) -> Floats:
         """Pulls of each arm that wait for a reward."""
-        return _column(record.tally.n_pending for record in self.records)
+        return self._counts("n_pending")
 
     @cached_property
     def sums(self) -> Floats:
         """Sum of each arm's rewards."""
-        return _column(record.tally.reward_sum for record in self.records)
+        return self._counts("reward_sum")
 
     @cached_property
     def squares(self) -> Floats:
         """Sum of the squares of each arm's rewards."""
-        return _column(record.tally.reward_squares for record in self.records)
+        return self._counts("reward_squares")
 
     @cached_property
     def ids(self) -> Ints:
         """The arms' ids."""
-        return np.array([record.id for record in self.records], dtype=np.int64)
+        return np.array(self._values("id"), dtype=np.int64)
 
     @cached_property
     def means(self) -> Floats:
@@ -79,25 +81,62 @@ class Arms:
         """Lower and upper ends of the interval of each arm's mean (see ``Study.best``)."""
         return mean_intervals(self.n_rewards, self.sums, self.squares, self.reward_range)
 
+    def intervals_of(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Those of some rows: of many arms, only a few are shown."""
+        if len(self) <= _FEW or "intervals" in vars(self):
+            low, high = self.intervals
+            return low[rows], high[rows]
+        low, high, is_known = self._ends
+        new = rows[~is_known[rows]]
+        if len(new):
+            low[new], high[new] = mean_intervals(
+                self.n_rewards[new], self.sums[new], self.squares[new], self.reward_range
+            )
+            is_known[new] = True  # at last: another thread may look at the same time
+        return low[rows], high[rows]
+
+    @cached_property
+    def _ends(self) -> tuple[Floats, Floats, Bools]:
+        """The intervals that were found one by one, and which ones those are."""
+        return np.empty(len(self)), np.empty(len(self)), np.zeros(len(self), dtype=np.bool_)
+
     @cached_property
     def admitted_at(self) -> Floats:
         """When each arm came in."""
-        return _column(record.admitted_at for record in self.records)
+        return np.array(self._values("admitted_at"), dtype=np.float64)
 
     @cached_property
     def states(self) -> np.ndarray:
         """The state of each arm, as text."""
-        return np.array([record.state for record in self.records], dtype=np.str_)
+        return np.array(self._values("state"), dtype=np.str_)
 
     @cached_property
     def origins(self) -> np.ndarray:
         """How each arm came in, as text."""
-        return np.array([record.origin for record in self.records], dtype=np.str_)
+        return np.array(self._values("origin"), dtype=np.str_)
 
     @cached_property
-    def configs(self) -> list[Config]:
-        """Their configurations."""
+    def parents(self) -> list[int | None]:
+        """The arm that each was made from."""
+        return self._values("parent")
+
+    @cached_property
+    def configs(self) -> Sequence[Config]:
+        """Their configurations; do not change them."""
+        if isinstance(self.records, ArmRows):
+            return self.records.configs()
         return [record.config for record in self.records]
+
+    def _values(self, name: str) -> list[Any]:
+        # From rows without making records of them.
+        if isinstance(self.records, ArmRows):
+            return self.records.column(name)
+        return [getattr(record, name) for record in self.records]
+
+    def _counts(self, name: str) -> Floats:
+        if isinstance(self.records, ArmRows):
+            return np.array(self.records.column(name), dtype=np.float64)
+        return _column(getattr(record.tally, name) for record in self.records)
 
     def row_of(self, arm: object) -> int:
         """The row of an arm; ``UnknownArm`` when there is none."""
@@ -114,7 +153,7 @@ class Arms:
     def best_by(self, values: Floats, limit: int) -> Ints:
         """Rows of the ``limit`` highest values, NaN last, equal ones in order of admission."""
         keys = np.where(np.isnan(values), -np.inf, values)
-        return np.lexsort((self.ids, -keys))[:limit].astype(np.int64)
+        return np.argsort(-keys, kind="stable")[:limit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +175,18 @@ class History:
     def __len__(self) -> int:
         return len(self.at)
 
+    @property
+    def kept(self) -> dict[float, Sequence[int]]:
+        """The pulls of each arm at the milestones, by the number of pulls at that point."""
+        return dict(zip(self.n_pulls[1:-1].tolist(), self.arm_pulls[1:-1], strict=True))
+
     @cached_property
     def by_arm(self) -> Floats:
         """The pulls of each arm (columns) at each point (rows)."""
         n_arms = max(map(len, self.arm_pulls))
         table = np.zeros((len(self), n_arms))
         for row, pulls in zip(table, self.arm_pulls, strict=True):
-            row[: len(pulls)] = pulls
+            row[: len(pulls)] = np.asarray(pulls)
         return table
 
     def pulls_at(self, at: Floats | Sequence[float]) -> Floats:
@@ -174,6 +218,7 @@ class Facts:
         changes: The newest changes by hand.
         sample: Pulls from all over the past, a bounded number.
         best_arm: The arm that ``Study.best`` recommends, or None without rewards.
+        groupings: The arms' values of the space's parameters, in groups.
     """
 
     study: StudyRecord
@@ -189,6 +234,7 @@ class Facts:
     changes: Sequence[LogEntry]
     sample: Sample
     best_arm: int | None
+    groupings: Groupings
 
     @property
     def name(self) -> str:
@@ -202,14 +248,7 @@ class Facts:
 
     def grouping(self, name: str) -> Grouping:
         """The arms in groups by their values of a parameter of the space."""
-        if name not in self._groupings:
-            parameter = self.space.parameters[name]
-            self._groupings[name] = grouping_of(name, parameter, self.arms.configs)
-        return self._groupings[name]
-
-    @cached_property
-    def _groupings(self) -> dict[str, Grouping]:
-        return {}
+        return self.groupings.of(name)
 
     @cached_property
     def space_changes(self) -> list[tuple[int, float, float]]:
@@ -225,7 +264,7 @@ class Facts:
         ]
 
 
-def read(study: Study) -> Facts:
+def read(study: Study, since: Facts | None = None) -> Facts:
     """Everything that the figures of a study need, in a bounded number of short queries.
 
     Use it before the functions of this package. The cost grows with the number of arms (and so with
@@ -233,12 +272,16 @@ def read(study: Study) -> Facts:
 
     Args:
         study: An open study, on any store.
+        since: What was read of it before. The facts are the same with it or without, and cost less
+            with it: only the arms that changed since are read.
 
     Example:
         >>> from imabo import Float, Space, Study
         >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
-        >>> read(study).totals.n_pulls
-        0
+        >>> facts = read(study)
+        >>> _ = study.ask()
+        >>> facts.totals.n_pulls, read(study, since=facts).totals.n_pulls
+        (0, 1)
     """
     from imabo.study import Study  # here, because a study offers this package's figures itself
 
@@ -256,52 +299,71 @@ def read(study: Study) -> Facts:
     # The snapshot last: so it has all that the milestones have.
     changes = store.changes(study.name, limit=MOST_CHANGES)
     milestones = store.milestones(study.name)
-    snapshot = store.load(study.name)
+    snapshot = store.load(study.name, since=0 if since is None else since.seq)
+    if since is not None and since.study.token != snapshot.study.token:
+        since, snapshot = None, store.load(study.name)  # another study of that name
     # The study's own space object has counted its configurations already.
     is_same = study.space_version == snapshot.space_version
-    arms = Arms(sorted(snapshot.arms, key=lambda arm: arm.id), snapshot.study.reward_range)
+    space = study.space if is_same else Space.from_dict(snapshot.space)
+    arms = Arms(_records(study, snapshot, since), snapshot.study.reward_range)
     return Facts(
         study=snapshot.study,
         policy=study.policy,
-        space=study.space if is_same else Space.from_dict(snapshot.space),
+        space=space,
         space_version=snapshot.space_version,
         seq=snapshot.seq,
         totals=snapshot.totals,
         restart=snapshot.restart,
         last_at=snapshot.last_at,
         arms=arms,
-        history=_history(snapshot, arms, milestones),
+        history=_history(snapshot, arms, milestones, since),
         changes=tuple(changes),
         sample=sample_pulls(store, study.name, snapshot.totals.n_pulls),
         best_arm=best,
+        groupings=_groupings(space, arms, snapshot.space_version, since),
     )
 
 
-def _history(snapshot: Snapshot, arms: Arms, milestones: Sequence[Milestone]) -> History:
+def _groupings(space: Space, arms: Arms, space_version: int, since: Facts | None) -> Groupings:
+    is_same = since is not None and since.space_version == space_version
+    if since is not None and is_same and len(since.arms) == len(arms):
+        return since.groupings  # arms never leave, so they are the same ones
+    return Groupings(space, arms.configs)
+
+
+def _records(study: Study, snapshot: Snapshot, since: Facts | None) -> Sequence[ArmRecord]:
+    """Every arm in order of its id, those that did not change from before."""
+    new = snapshot.arms
+    before = ArmRows([]) if since is None else since.arms.records
+    if isinstance(new, ArmRows) and isinstance(before, ArmRows):
+        # The study's view has read the configurations already, and they never change.
+        known = study.read(lambda view: dict(zip(view.ids.tolist(), view.configs, strict=True)))
+        return before.updated(new, known)
+    by_id = {arm.id: arm for arm in [*before, *new]}
+    return [by_id[arm] for arm in sorted(by_id)]
+
+
+def _history(
+    snapshot: Snapshot, arms: Arms, milestones: Sequence[Milestone], since: Facts | None
+) -> History:
     totals = snapshot.totals
-    now = Milestone(
-        at=snapshot.last_at,
-        n_pulls=totals.n_pulls,
-        n_rewards=totals.n_rewards,
-        n_pending=totals.n_pending,
-        reward_sum=totals.reward_sum,
-        reward_squares=float(arms.squares.sum()) if len(arms) else 0.0,
-        n_active=int((arms.states != "retired").sum()) if len(arms) else 0,
-        arm_pulls=tuple(arms.n_pulls.astype(int).tolist()),
-    )
     created_at = min(snapshot.study.created_at, snapshot.last_at)
-    start = Milestone(created_at, 0, 0, 0, 0.0, 0.0, 0, ())
     past = [one for one in milestones if one.n_pulls < totals.n_pulls]
-    points = [start, *past, now]
+    # What a milestone says never changes, so it need not be read from its text again.
+    known = {} if since is None else since.history.kept
     return History(
-        at=_column(point.at for point in points),
-        n_pulls=_column(point.n_pulls for point in points),
-        n_rewards=_column(point.n_rewards for point in points),
-        n_pending=_column(point.n_pending for point in points),
-        sums=_column(point.reward_sum for point in points),
-        squares=_column(point.reward_squares for point in points),
-        n_active=_column(point.n_active for point in points),
-        arm_pulls=[point.arm_pulls for point in points],
+        at=_column([created_at, *(one.at for one in past), snapshot.last_at]),
+        n_pulls=_column([0, *(one.n_pulls for one in past), totals.n_pulls]),
+        n_rewards=_column([0, *(one.n_rewards for one in past), totals.n_rewards]),
+        n_pending=_column([0, *(one.n_pending for one in past), totals.n_pending]),
+        sums=_column([0.0, *(one.reward_sum for one in past), totals.reward_sum]),
+        squares=_column([0.0, *(one.reward_squares for one in past), arms.squares.sum()]),
+        n_active=_column([0, *(one.n_active for one in past), (arms.states != "retired").sum()]),
+        arm_pulls=[
+            (),
+            *(known.get(one.n_pulls, one.arm_pulls) for one in past),
+            tuple(arms.n_pulls.astype(int).tolist()),
+        ],
     )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from imabo.arms import Floats
 from imabo.insight.estimates import Estimate, numbers, random_estimate
 from imabo.insight.key_figures import best
 from imabo.insight.reading import Facts
 
 Column = list[float | None]
+
+_ROWS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def cost(facts: Facts) -> Cost:
     pulls = history.n_pulls[1:]
     overall = totals.reward_sum / totals.n_rewards if totals.n_rewards else np.nan
     means = np.where(known.n_rewards > 0, known.means, overall)
-    worth = history.by_arm[1:] @ means if len(known) else np.full(len(pulls), np.nan)
+    worth = _products(history.by_arm[1:], means) if len(known) else np.full(len(pulls), np.nan)
     top, at_random = best(facts), random_estimate(facts)
     low, high = (None, None) if top is None else top.interval
 
@@ -85,6 +89,16 @@ def cost(facts: Facts) -> Cost:
         best_arm=None if top is None else top.arm,
         random=at_random,
     )
+
+
+def _products(table: Floats, column: Floats) -> Floats:
+    """Rows of a table times a column, a few at a time.
+
+    At once, NumPy's library would share them out to threads, which wait for each other longer than
+    the work takes, and the last digit would depend on how many there are.
+    """
+    parts = [table[i : i + _ROWS] @ column for i in range(0, len(table), _ROWS)]
+    return np.concatenate(parts)
 
 
 def _value(end: float | None) -> float:

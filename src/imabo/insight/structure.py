@@ -10,7 +10,7 @@ import numpy as np
 
 from imabo.arms import Ints
 from imabo.insight.estimates import number, numbers
-from imabo.insight.grouping import INACTIVE, value_text
+from imabo.insight.grouping import INACTIVE, numbers_of, value_text
 from imabo.insight.reading import Facts, config_text
 from imabo.space import Choice
 
@@ -104,7 +104,7 @@ def _axis(facts: Facts, name: str, rows: Ints) -> Axis:
         return Axis(name, numbers(places), 0.0, max(len(ticks) - 1.0, 1.0), ticks, labels)
     log = bool(getattr(parameter, "log", False))
     low, high = float(getattr(parameter, "low", 0.0)), float(getattr(parameter, "high", 1.0))
-    values = np.array([_number(facts.arms.records[row].config.get(name)) for row in rows])
+    values = numbers_of([facts.groupings.values[name][row] for row in rows])
     # Arms of an earlier space may lie outside of the current one.
     seen = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = min([low, *seen.tolist()]), max([high, *seen.tolist()])
@@ -126,11 +126,6 @@ def _axis(facts: Facts, name: str, rows: Ints) -> Axis:
     return Axis(name, numbers(places), start, end, ticks, labels)
 
 
-def _number(value: object) -> float:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number else math.nan  # type: ignore[arg-type]
-
-
 def descent(facts: Facts) -> Descent:
     """Which arm was mutated from which, for the arms with the most pulls and their ancestors.
 
@@ -144,23 +139,24 @@ def descent(facts: Facts) -> Descent:
         [(1, None)]
     """
     known = facts.arms
-    records = known.records
-    place = {record.id: row for row, record in enumerate(records)}
+    parents = known.parents
+    n_children = sum(parent is not None for parent in parents)
+    place = {arm: row for row, arm in enumerate(known.ids.tolist())} if n_children else {}
     chosen: set[int] = set()
     for row in known.best_by(known.n_pulls, len(known)).tolist():
         line: list[int] = []
         above: int | None = row
         while above is not None and above not in chosen:
             line.append(above)
-            above = place.get(records[above].parent or 0)
+            above = place.get(parents[above] or 0)
         if len(chosen) + len(line) > MOST_ARMS:
             break
         chosen.update(line)
-    low, high = known.intervals
+    rows = sorted(chosen)
     generation: dict[int, int] = {}
     found = []
-    for row in sorted(chosen):
-        record = records[row]
+    for row, low, high in zip(rows, *known.intervals_of(np.array(rows, np.int64)), strict=True):
+        record = known.records[row]
         parent = place.get(record.parent or 0)
         generation[row] = 0 if parent is None else generation.get(parent, -1) + 1
         has_mean = record.tally.n_rewards > 0
@@ -174,10 +170,9 @@ def descent(facts: Facts) -> Descent:
                 generation=generation[row],
                 n_pulls=record.tally.n_pulls,
                 mean=number(known.means[row]),
-                low=number(low[row]) if has_mean else None,
-                high=number(high[row]) if has_mean else None,
+                low=number(low) if has_mean else None,
+                high=number(high) if has_mean else None,
                 config=config_text(record.config),
             )
         )
-    n_children = sum(record.parent is not None for record in records)
     return Descent(found, len(known), n_children)

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from imabo.arms import Bools, Floats, Ints
-from imabo.insight.estimates import number
+from imabo.insight.estimates import may_be_highest, number
 from imabo.insight.reading import Facts, config_text
 from imabo.settings import check_count, check_one_of
 from imabo.space import Config
@@ -103,13 +103,9 @@ def arms(facts: Facts, *, by: str = "low", limit: int = 30) -> BestArms:
     check_count("limit", limit, least=1)
     known = facts.arms
     if by == "low":
-        # Arms that may be served come first: the best ones are chosen among them.
-        low = np.where(known.n_rewards > 0, known.intervals[0], np.nan)
-        keys = (known.ids, -known.means, -_nan_last(low), known.states != "active")
-        rows = np.lexsort(keys)
-        rows = rows[known.n_rewards[rows] > 0]
+        rows = _highest_low(facts, min(limit, MOST_SHOWN))
     else:
-        rows = known.best_by(known.n_pulls, len(known))
+        rows = known.best_by(known.n_pulls, limit)
     shown = rows[: min(limit, MOST_SHOWN)]
     return BestArms(rows_of(facts, shown), len(known), by)
 
@@ -172,10 +168,10 @@ def arm_table(
 def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
     """Some arms, by their rows in the columns."""
     known = facts.arms
-    low, high = known.intervals
+    places = np.array(list(rows), dtype=np.int64)
     n_pulls = max(facts.totals.n_pulls, 1)
     found = []
-    for row in map(int, rows):
+    for row, low, high in zip(places.tolist(), *known.intervals_of(places), strict=True):
         record = known.records[row]
         tally = record.tally
         has_mean = tally.n_rewards > 0
@@ -189,8 +185,8 @@ def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
                 n_rewards=tally.n_rewards,
                 n_pending=tally.n_pending,
                 mean=number(known.means[row]),
-                low=number(low[row]) if has_mean else None,
-                high=number(high[row]) if has_mean else None,
+                low=number(low) if has_mean else None,
+                high=number(high) if has_mean else None,
                 share=tally.n_pulls / n_pulls,
                 parent=record.parent,
                 mutated=record.mutated,
@@ -199,6 +195,21 @@ def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
             )
         )
     return found
+
+
+def _highest_low(facts: Facts, limit: int) -> Ints:
+    """Rows of the arms with the highest lower ends; those that may be served come first."""
+    known = facts.arms
+    rows = np.flatnonzero(known.n_rewards > 0)
+    active = rows[known.states[rows] == "active"]
+    if len(active) >= limit:
+        places = may_be_highest(
+            known.n_rewards[active], known.sums[active], facts.reward_range, limit
+        )
+        rows = active[places]
+    low = known.intervals_of(rows)[0]
+    keys = (known.ids[rows], -known.means[rows], -low, known.states[rows] != "active")
+    return rows[np.lexsort(keys)][:limit]
 
 
 def _nan_last(values: Floats) -> Floats:
@@ -211,7 +222,7 @@ def _sort_values(facts: Facts, sort: str) -> Floats:
     if sort in ("low", "high"):
         return np.where(known.n_rewards > 0, known.intervals[sort == "high"], np.nan)
     if sort == "parent":
-        parents = [np.nan if one.parent is None else one.parent for one in known.records]
+        parents = [np.nan if parent is None else parent for parent in known.parents]
         return np.array(parents, dtype=np.float64)
     if sort in ("state", "origin"):
         texts = known.states if sort == "state" else known.origins

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
+import anyio
 import anyio.to_thread
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -30,6 +31,7 @@ T = TypeVar("T")
 B = TypeVar("B", bound=BaseModel)
 
 _LONGEST_NAME: Final = 200
+_IMPORTS_AT_ONCE: Final = 4  # each has a thread to itself; more of them wait
 _PULL_ID: Final = re.compile(r"([0-9A-Za-z_]{1,64})-[1-9][0-9]{0,17}\Z")
 
 
@@ -44,6 +46,9 @@ class Desk:
     metrics: Metrics
     stopping: threading.Event  # set when the service was told to stop
     readings: Readings = field(default_factory=Readings)
+    imports: anyio.CapacityLimiter = field(
+        default_factory=lambda: anyio.CapacityLimiter(_IMPORTS_AT_ONCE)
+    )
 
 
 def desk_of(request: Request) -> Desk:
@@ -60,6 +65,14 @@ def require_role(caller: KeyRecord | None, role: str | None) -> None:
     """Refuse a key whose role is not enough."""
     if caller is not None and role is not None and RANKS[caller.role] < RANKS[role]:
         raise forbidden(f"the key is a {caller.role}'s", f"this needs the role {role}")
+
+
+def require_name(caller: KeyRecord | None, name: str) -> None:
+    """Refuse a key that may not have a study of this name."""
+    if not may_see(caller, name):
+        raise forbidden(
+            "the key does not allow a study of this name", "it is limited to named studies"
+        )
 
 
 def study_name(request: Request) -> str:

@@ -39,15 +39,15 @@ async def read_body(request: Request, limit: int) -> bytes:
     return body
 
 
-def check_media_type(request: Request) -> None:
-    """Refuse a body that does not say that it is JSON."""
+def check_media_type(request: Request, wanted: str = "application/json") -> None:
+    """Refuse a body that does not say that it is what the route reads."""
     given = request.headers.get("content-type", "")
-    if given.partition(";")[0].strip().lower() != "application/json":
+    if given.partition(";")[0].strip().lower() != wanted:
         raise Refusal(
             "unsupported_media_type",
             f"the body's Content-Type is {given[:100]!r}",
-            "the service reads JSON only",
-            "send 'Content-Type: application/json'",
+            f"the service reads {wanted} here",
+            f"send 'Content-Type: {wanted}'",
         )
 
 
@@ -75,14 +75,14 @@ def parse(body: bytes) -> Any:
     return value
 
 
-def too_large(limit: int) -> Refusal:
-    """A body that is longer than the service takes."""
+def too_large(limit: int, fix: str = "send less at a time", *, is_last: bool = True) -> Refusal:
+    """A body that is longer than the service takes; the last thing that its connection is for."""
     return Refusal(
         "too_large",
         f"the body is longer than {limit} bytes",
         "the service bounds what one request may send",
-        "send less at a time",
-        headers={"Connection": "close"},  # the rest of the body is not read
+        fix,
+        headers={"Connection": "close"} if is_last else None,  # the rest of the body is not read
     )
 
 

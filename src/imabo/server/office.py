@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from imabo.errors import ImaboError, StoreError, UnknownStudy
@@ -56,6 +57,7 @@ class Office:
         self._lock = threading.RLock()
         self._open: dict[str, Study] = {}
         self._tokens: dict[str, str] = {}  # token -> name
+        self._making: set[str] = set()  # tokens of studies that are not whole yet
         self._seen: dict[str, float] = {}  # name -> when its view was last known to be true
         self._next_expiry = self._next_prune = 0.0
         self._probed_at = -1e9
@@ -88,12 +90,31 @@ class Office:
                     found = Study.open(name, store=self.store, clock=self.clock)
                 except UnknownStudy:
                     raise unknown_study(name) from None
+                if self.is_making(found.token):
+                    raise unknown_study(name)
                 if self.proposals is not None:
                     self.proposals.attach(found)
                 self._open[name] = found
                 self._tokens[found.token] = name
                 self._seen[name] = time.monotonic()
             return found
+
+    @contextmanager
+    def making(self, token: str) -> Iterator[None]:
+        """Keep a study to its maker, here, until it is whole: nobody sees or expires its pulls."""
+        self._making.add(token)
+        try:
+            yield
+        finally:
+            self._making.discard(token)
+
+    def is_making(self, token: str) -> bool:
+        """Whether a study is not whole yet."""
+        return token in self._making
+
+    def _unmade(self) -> set[str]:
+        """The names of the studies that are not whole yet."""
+        return {name for token in list(self._making) if (name := self.store.find(token))}
 
     def known(self, token: str) -> str | None:
         """The study whose pull ids start with a token, if this process knows; never blocks."""
@@ -120,6 +141,8 @@ class Office:
     def delete(self, name: str) -> None:
         """Delete a study for good."""
         with self._lock:
+            if name in self._unmade():
+                raise unknown_study(name)
             try:
                 self.store.delete(name)
             except UnknownStudy:
@@ -216,10 +239,11 @@ class Office:
         return set((names + names)[start : start + _CHECKED_AT_ONCE])
 
     def _warm(self, names: dict[str, int]) -> None:
+        unmade = self._unmade()
         for name in names:
             if len(self._open) >= _MAX_WARM or self._stopped.is_set():
                 return
-            if name not in self._open:
+            if name not in self._open and name not in unmade:
                 try:
                     self.study(name)
                 except StoreError:
@@ -234,7 +258,10 @@ class Office:
                 study.expire()
 
     def _prune(self, names: list[str], before: float) -> None:
+        unmade = self._unmade()
         for name in names:
+            if name in unmade:
+                continue
             while not self._stopped.is_set():
                 try:
                     done = self.store.prune(name, before=before, limit=_PRUNE_AT_ONCE)

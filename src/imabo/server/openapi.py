@@ -5,6 +5,7 @@ Run ``python -m imabo.server.openapi docs/openapi.json`` after a change that is 
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ _MEANINGS: Final = {
     "too_large": "the body is too long",
     "unauthorized": "a key is needed",
     "forbidden": "the key does not allow this",
-    "unsupported_media_type": "the body is not JSON",
+    "unsupported_media_type": "the body is not of the type that is asked for",
     "unavailable": "the database is away, or the service is stopping; try again",
     "internal": "a fault of the service",
     "invalid_space": "the space makes no sense",
@@ -46,6 +47,7 @@ _MEANINGS: Final = {
     "unknown_pull": "no such pull, or none that the key may use",
     "unknown_arm": "no such arm",
     "not_found": "there is nothing of that name",
+    "replay_mismatch": "the log is broken, or its decisions come out differently",
     "study_exists": "another study has this name",
     "reward_conflict": "the pull has another reward",
     "key_conflict": "the key was used for another request",
@@ -80,7 +82,7 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
 
 def declaration(operation: Operation) -> dict[str, Any]:
     """What FastAPI is told of an operation."""
-    title, _, rest = (operation.handler.__doc__ or "").strip().partition(";")
+    title, _, rest = (inspect.getdoc(operation.handler) or "").partition(";")
     first, *others = operation.answers.items()
     extra: dict[str, Any] = {"parameters": _parameters(operation)}
     if operation.body is not None:
@@ -88,6 +90,9 @@ def declaration(operation: Operation) -> dict[str, Any]:
             "required": operation.needs_body,
             "content": {"application/json": {"schema": _ref(operation.body)}},
         }
+    if operation.takes is not None:
+        content = {operation.takes: {"schema": {"type": "string"}}}
+        extra["requestBody"] = {"required": True, "content": content}
     if operation.role is not None:
         extra["security"] = [{"key": []}]
     responses: dict[int | str, dict[str, Any]] = {
@@ -135,7 +140,7 @@ def codes_of(operation: Operation) -> list[str]:
         codes += ["unauthorized", "schema_too_new"]
     if operation.role in ("writer", "admin"):
         codes.append("forbidden")
-    if operation.body is not None:
+    if operation.body is not None or operation.takes is not None:
         codes += ["invalid_request", "too_large", "unsupported_media_type"]
     elif operation.query is not None:
         codes.append("invalid_request")

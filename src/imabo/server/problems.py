@@ -37,6 +37,7 @@ STATUS: Final[Mapping[str, int]] = {
     "invalid_config": 422,
     "invalid_setting": 422,
     "invalid_reward": 422,
+    "replay_mismatch": 422,
     "unknown_study": 404,
     "unknown_pull": 404,
     "unknown_arm": 404,

@@ -26,6 +26,7 @@ from imabo.stores import open_store
 from imabo.stores.base import Store
 
 _BACKLOG: Final = 2048
+_RECEIVED: Final = 1 << 18  # bytes of a body that the system keeps: who imports sees how far it is
 LAST_GRACE_S: Final = 2.0  # after the drain, for closing what is open
 
 
@@ -71,6 +72,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED)
             listener.bind(address)
             listener.listen(_BACKLOG)
         except OSError:

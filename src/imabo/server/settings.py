@@ -28,6 +28,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "retention_s": "seconds that finished pulls are kept; for ever by default",
     "log_format": "text, or json: JSON lines with a line a request",
     "max_body_bytes": "the longest body of a request",
+    "max_import_bytes": "the longest log that is imported",
     "drain_s": "seconds that requests under way get when the service is stopped",
     "proposals": "prepare proposals in the background, so that no request waits for an oracle",
     "poll_s": "seconds after which other processes' changes are looked for at the latest",
@@ -55,6 +56,7 @@ class Settings:
     retention_s: float | None = None
     log_format: str = "text"
     max_body_bytes: int = 1_048_576
+    max_import_bytes: int = 1_073_741_824
     drain_s: float = 30.0
     proposals: bool = True
     poll_s: float = 1.0
@@ -112,6 +114,7 @@ _WHOLE: Final = {
     "port": (0, 65_535),
     "workers": (1, 256),
     "max_body_bytes": (1024, 1 << 30),
+    "max_import_bytes": (1024, 1 << 40),
     "queue_limit": (1, 1_000_000),
 }
 _SECONDS: Final = {"retention_s": (1.0, 1e10), "drain_s": (0.0, 3600.0), "poll_s": (0.01, 60.0)}

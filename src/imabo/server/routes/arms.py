@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.arms import Arm
+from imabo.documents import arm_document
 from imabo.errors import UnknownArm
-from imabo.server.conversions import arm_json
 from imabo.server.desk import body_of, decoded, desk_of, in_thread, json_answer, study_name
 from imabo.server.routes.table import Operation
 from imabo.server.wire import ArmAnswer, ArmBody, ArmsAnswer, StateBody
@@ -20,7 +20,7 @@ async def list_arms(request: Request) -> Response:
     """Every arm ever admitted, in order of admission."""
     name, office = study_name(request), desk_of(request).office
     arms = await in_thread(lambda: office.study(name).arms())
-    return json_answer({"arms": [arm_json(arm) for arm in arms]})
+    return json_answer({"arms": [arm_document(arm) for arm in arms]})
 
 
 async def add_arm(request: Request) -> Response:
@@ -36,7 +36,7 @@ async def add_arm(request: Request) -> Response:
         return arm.id > n_before, arm
 
     is_new, arm = await in_thread(add)
-    return json_answer(arm_json(arm), 201 if is_new else 200)
+    return json_answer(arm_document(arm), 201 if is_new else 200)
 
 
 async def change_arm(request: Request) -> Response:
@@ -52,7 +52,7 @@ async def change_arm(request: Request) -> Response:
         desk.readings.forget(study)
         return arm
 
-    return json_answer(arm_json(await in_thread(change)))
+    return json_answer(arm_document(await in_thread(change)))
 
 
 def _arm_id(text: str) -> int:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from imabo import insight
 from imabo.errors import UnknownArm
 from imabo.server.desk import (
+    Answer,
     body_of,
     caller_of,
     decoded,
@@ -66,7 +67,7 @@ async def overview(request: Request) -> Response:
         found = asdict(insight.overview(facts))
         return found | {"trend": _trend(facts, query.trend)} if query.trend else found
 
-    return json_answer(await _looked(request, work))
+    return await _shared(request, ("overview", query.trend), work)
 
 
 async def list_figures(request: Request) -> Response:
@@ -97,7 +98,7 @@ async def figure(request: Request) -> Response:
             )
         return insight.figure(name, facts, baseline=query.baseline)
 
-    return json_answer(await _looked(request, work))
+    return await _shared(request, ("figure", name, query.baseline), work)
 
 
 async def table(request: Request) -> Response:
@@ -116,7 +117,7 @@ async def table(request: Request) -> Response:
         )
         return asdict(found)
 
-    return json_answer(await _looked(request, work))
+    return await _shared(request, ("table", query.model_dump_json()), work)
 
 
 async def preview_space(request: Request) -> Response:
@@ -142,6 +143,19 @@ async def _looked(
     """What is made of the facts of a request's study, in a thread."""
     desk, study = desk_of(request), study_name(request) if name is None else name
     return await in_thread(lambda: work(desk.readings.facts(desk.office.study(study))))
+
+
+async def _shared(
+    request: Request, key: tuple[object, ...], work: Callable[[insight.Facts], object]
+) -> Response:
+    """What is made of the facts of a request's study, once for all who ask for the same."""
+    desk, name = desk_of(request), study_name(request)
+
+    def make(facts: insight.Facts) -> bytes:
+        return bytes(json_answer(work(facts)).body)
+
+    answer = await in_thread(lambda: desk.readings.answer(desk.office.study(name), key, make))
+    return Answer(answer, 200)
 
 
 def _trend(facts: insight.Facts, most: int) -> list[float | None]:

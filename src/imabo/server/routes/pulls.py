@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from imabo import engine
 from imabo.checks import checked_request
+from imabo.documents import pull_document
 from imabo.errors import ImaboError, UnknownPull
-from imabo.server.conversions import pull_json
 from imabo.server.desk import (
     body_of,
     decoded,
@@ -45,7 +45,7 @@ async def ask(request: Request) -> Response:
     wanted = checked_request(engine.Request(body.count, body.key, body.context))
     asked = await desk_of(request).commits.ask(name, wanted)
     desk_of(request).metrics.n_asks += len(asked.pulls)
-    pulls = [pull_json(pull, name) for pull in asked.pulls]
+    pulls = [pull_document(pull, name) for pull in asked.pulls]
     return json_answer({"pulls": pulls}, 201 if asked.is_new else 200)
 
 
@@ -105,7 +105,7 @@ async def read_pull(request: Request) -> Response:
         pull = await in_thread(lambda: office.study(name).pull(pull_id))
     except ImaboError as error:
         raise _shown(error, pull_id) from None
-    return json_answer(pull_json(pull, name))
+    return json_answer(pull_document(pull, name))
 
 
 async def history(request: Request) -> Response:
@@ -113,7 +113,7 @@ async def history(request: Request) -> Response:
     name, query = study_name(request), query_of(request, PageQuery)
     office = desk_of(request).office
     page = await in_thread(lambda: office.study(name).pulls(query.after, query.limit))
-    pulls = [pull_json(pull, name) for pull in page]
+    pulls = [pull_document(pull, name) for pull in page]
     last = int(page[-1].id.rpartition("-")[2]) if len(page) == query.limit else None
     return json_answer({"pulls": pulls, "next": last})
 

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.checks import stored_oracle, stored_policy
-from imabo.errors import UnknownStudy
-from imabo.server.conversions import best_json, study_json, time_of
+from imabo.documents import best_document, study_document
+from imabo.errors import StudyExists, UnknownStudy
+from imabo.server.conversions import time_of
 from imabo.server.desk import (
     body_of,
     caller_of,
@@ -17,11 +18,12 @@ from imabo.server.desk import (
     in_thread,
     json_answer,
     query_of,
+    require_name,
     study_name,
 )
 from imabo.server.keys import may_see
 from imabo.server.office import Office
-from imabo.server.problems import forbidden, unknown_study
+from imabo.server.problems import unknown_study
 from imabo.server.routes.export import ExportAnswer
 from imabo.server.routes.table import Operation
 from imabo.server.wire import (
@@ -37,6 +39,7 @@ from imabo.server.wire import (
     StudyBody,
 )
 from imabo.space import Space
+from imabo.space.scalars import show
 from imabo.study import Study
 
 
@@ -49,8 +52,8 @@ async def list_studies(request: Request) -> Response:
         for name in office.store.names():
             if may_see(key, name):
                 try:
-                    studies.append(study_json(office.store.load(name)))
-                except UnknownStudy:  # deleted a moment ago
+                    studies.append(_read(office, name))
+                except UnknownStudy:  # deleted a moment ago, or not there yet
                     continue
         return studies
 
@@ -61,15 +64,12 @@ async def create_study(request: Request) -> Response:
     """Create a study; the same one again is harmless, another one of that name is a conflict."""
     body, sent = await body_of(request, StudyBody)
     office = desk_of(request).office
-    if not may_see(caller_of(request), body.name):
-        raise forbidden(
-            "the key does not allow a study of this name", "it is limited to named studies"
-        )
+    require_name(caller_of(request), body.name)
 
     def create() -> tuple[bool, dict[str, Any]]:
         is_new = body.name not in office.store.seqs()
         ends = body.reward_range
-        Study.create(
+        study = Study.create(
             body.name,
             Space.from_dict(sent["space"]),
             policy=None if body.policy is None else stored_policy(None, sent["policy"]),
@@ -80,6 +80,12 @@ async def create_study(request: Request) -> Response:
             window_s=body.window_s,
             clock=office.clock,
         )
+        if office.is_making(study.token):
+            raise StudyExists(
+                f"a study named {show(body.name)} is being imported",
+                "names are unique in a store",
+                "wait until it is there, or choose another name",
+            )
         return is_new, _read(office, body.name)
 
     is_new, study = await in_thread(create)
@@ -116,7 +122,7 @@ async def best(request: Request) -> Response:
     name, query = study_name(request), query_of(request, LevelQuery)
     office = desk_of(request).office
     found = await in_thread(lambda: office.study(name).best(query.level))
-    return json_answer(best_json(found))
+    return json_answer(best_document(found))
 
 
 async def export(request: Request) -> Response:
@@ -142,9 +148,12 @@ async def prune(request: Request) -> Response:
 
 def _read(office: Office, name: str) -> dict[str, Any]:
     try:
-        return study_json(office.store.load(name))
+        snapshot = office.store.load(name)
     except UnknownStudy:
         raise unknown_study(name) from None
+    if office.is_making(snapshot.study.token):
+        raise unknown_study(name)
+    return study_document(snapshot)
 
 
 _PATH = "/v1/studies/{study}"

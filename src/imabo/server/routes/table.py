@@ -34,6 +34,7 @@ class Operation:
         needs_body: Whether the body may be left out.
         query: The model of its query.
         media: Media types of an answer that is not JSON.
+        takes: The media type of a body that is not JSON.
     """
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -46,6 +47,7 @@ class Operation:
     needs_body: bool = True
     query: type[BaseModel] | None = None
     media: Mapping[str, Any] | None = None
+    takes: str | None = None
 
 
 class Switch:

@@ -37,6 +37,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from sqlalchemy.types import TypeEngine
 
 from imabo.stores.postgres.tables import arms, beliefs, events, keys, pulls, spaces, studies
+from imabo.stores.rows import ArmRows
 
 CHANNEL: Final = "imabo_changes"
 
@@ -204,11 +205,7 @@ LOAD: Final = (
 )
 OLDEST_PENDING: Final = _first_pending.where(pulls.c.study == _STUDY, pulls.c.served_at >= _bound)
 ARMS: Final = (
-    select(
-        *(arms.c[key] for key in ("id", "config", "origin", "state", "retired_from", "parent")),
-        *(arms.c[key] for key in ("mutated", "admitted_at", "n_pulls", "n_rewards", "n_pending")),
-        *(arms.c[key] for key in ("reward_sum", "reward_squares", "marked_rewards", "marked_sum")),
-    )
+    select(*(arms.c[key] for key in ArmRows.COLUMNS))
     .where(arms.c.study == _STUDY, arms.c.seq > _SINCE)
     .order_by(arms.c.id)
 )

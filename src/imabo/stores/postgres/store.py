@@ -40,10 +40,10 @@ from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.streaming import stream
 from imabo.stores.refusals import misfit, study_exists, unknown_study
 from imabo.stores.rows import (
+    ArmRows,
     dump,
     dump_or_none,
     numbered,
-    to_arm,
     to_change,
     to_milestone,
     to_pull,
@@ -134,7 +134,7 @@ class PostgresStore(Store):
                 raise unknown_study(name, self.names())
             study, *facts = rows[0]
             arms = db.execute(sql.ARMS, {"study_id": study, "since": since}).all()
-        snapshot = to_snapshot(name, facts, [to_arm(row) for row in arms])
+        snapshot = to_snapshot(name, facts, ArmRows(arms))
         self._learn(name, study, snapshot.oldest_pending_at)
         return snapshot
 

@@ -1,24 +1,23 @@
-"""Studies, arms and recommendations as the HTTP API writes them, without the server's libraries."""
+"""Studies, arms, pulls and recommendations as JSON documents: the service's and the commands'."""
 
 from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import lru_cache
+from typing import Any, TypeAlias
 
-from imabo.arms import Arm
+from imabo.arms import Arm, Pull
 from imabo.recommend import Best
 from imabo.records import to_datetime
 from imabo.stores.base import Snapshot
 
-if TYPE_CHECKING:
-    from imabo.client import RemoteFacts
-
 Document: TypeAlias = dict[str, Any]
 
 
+@lru_cache(256)  # pulls that are served together have one time
 def stamp(moment: datetime) -> str:
-    """A time as the API writes it.
+    """A time, which is in UTC, as documents have it.
 
     Example:
         >>> stamp(to_datetime(0.5))
@@ -27,16 +26,16 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
-def stored_study(snapshot: Snapshot) -> Document:
+def study_document(snapshot: Snapshot) -> Document:
     """A study, from what a store has of it."""
     record, totals = snapshot.study, snapshot.totals
     ends = record.reward_range
     return {
         "name": record.name,
-        "space": dict(snapshot.space),
+        "space": snapshot.space,
         "space_version": snapshot.space_version,
-        "policy": dict(record.policy),
-        "oracle": dict(record.oracle),
+        "policy": record.policy,
+        "oracle": record.oracle,
         "seed": str(record.seed),  # beyond what JSON readers take for a number
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
@@ -49,24 +48,19 @@ def stored_study(snapshot: Snapshot) -> Document:
     }
 
 
-def remote_study(facts: RemoteFacts) -> Document:
-    """A study, from what a service said of it."""
-    ends = facts.reward_range
+def pull_document(pull: Pull, study: str) -> Document:
+    """A pull of a study."""
     return {
-        "name": facts.name,
-        "space": facts.space.to_dict(),
-        "space_version": facts.space_version,
-        "policy": dict(facts.policy_settings),
-        "oracle": dict(facts.oracle_settings),
-        "seed": str(facts.seed),
-        "reward_range": None if ends is None else list(ends),
-        "window_s": facts.window_s,
-        "created_at": stamp(facts.created_at),
-        "n_arms": facts.n_arms,
-        "n_pulls": facts.n_pulls,
-        "n_rewards": facts.n_rewards,
-        "n_pending": facts.n_pending,
-        "n_expired": facts.n_expired,
+        "id": pull.id,
+        "study": study,
+        "arm": pull.arm,
+        "config": pull.config,
+        "reason": pull.reason,
+        "served_at": stamp(pull.served_at),
+        "state": pull.state,
+        "reward": pull.reward,
+        "rewarded_at": None if pull.rewarded_at is None else stamp(pull.rewarded_at),
+        "context": pull.context,
     }
 
 
@@ -88,6 +82,7 @@ def arm_document(arm: Arm) -> Document:
 
 def best_document(best: Best) -> Document:
     """A recommendation; an end of its interval without a limit is null."""
+    # A service says null for such an end, and its client says None.
     ends: list[float | None] = list(best.interval)
     return {
         "arm": best.arm,

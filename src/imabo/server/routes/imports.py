@@ -1,0 +1,59 @@
+"""Importing: a study made from the log that an export wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imabo.checks import checked_name
+from imabo.documents import Document, study_document
+from imabo.replay import make_again, read_log
+from imabo.server.desk import caller_of, desk_of, json_answer, query_of, require_name
+from imabo.server.incoming import Incoming
+from imabo.server.limits import check_media_type
+from imabo.server.routes.table import Operation
+from imabo.server.wire import ImportAnswer, ImportQuery
+
+_LINES = "application/x-ndjson"
+
+
+async def import_study(request: Request) -> Response:
+    """Make a study from the JSON lines of an export; it is there when all of them are, or not.
+
+    Every decision is made again and compared with the log. What a service served with proposals
+    made in the background is done as the log says. A body that comes with a `Content-Digest`
+    (`sha-256`) is compared with it.
+    """
+    name = query_of(request, ImportQuery).name
+    check_media_type(request, _LINES)
+    caller, desk = caller_of(request), desk_of(request)
+    office = desk.office
+
+    def make(lines: Iterator[bytes]) -> Document:
+        record, entries = read_log(lines, None, None)
+        if name is not None:
+            record = replace(record, name=checked_name(name))
+        require_name(caller, record.name)
+        with office.making(record.token):
+            checked = make_again(office.store, record, entries)
+        made = study_document(office.store.load(record.name))
+        return {"study": made, "checked": asdict(checked)}
+
+    return json_answer(await Incoming(request, desk).given_to(make), 201)
+
+
+OPERATIONS = [
+    Operation(
+        "POST",
+        "/v1/imports",
+        import_study,
+        "admin",
+        {201: ImportAnswer},
+        ("study_exists", "replay_mismatch", "invalid_setting"),
+        query=ImportQuery,
+        takes=_LINES,
+    ),
+]
