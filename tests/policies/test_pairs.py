@@ -16,7 +16,7 @@ from imabo.testing.situations import conditional_space, tiny_space
 from tests.oracles.cases import ORACLES
 from tests.policies.cases import POLICIES
 
-ROUNDS = 300
+ROUNDS = 150
 LAG = 4  # rounds until a reward comes
 LOST = 0.2
 

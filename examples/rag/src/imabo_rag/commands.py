@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="answer a stream of questions and tune meanwhile")
     demo.add_argument("--rounds", type=int, default=300, help="questions at most (300)")
-    demo.add_argument("--minutes", type=float, default=13.5, help="time in all, at most (13.5)")
+    demo.add_argument("--minutes", type=float, default=14.0, help="time in all, at most (14)")
     demo.add_argument("--seed", type=int, help="of the order and the study")
     demo.add_argument("--settings", default="local", help="local, hosted, or a TOML file")
     demo.add_argument("--no-model", action="store_true", help="only the extractive reader")

@@ -33,7 +33,7 @@ NAME: Final = "rag"
 # Served when the service does not answer in time: a user does not wait for it.
 DEFAULT: Final[dict[str, Any]] = {"model": EXTRACTIVE, "top_k": 3}
 _DEADLINE_S: Final = 5.0
-_LIVE_SHARE: Final = 0.5  # of the time, for the study; random and Hier-MAB have the rest
+_LIVE_SHARE: Final = 0.55  # of the time, for the study; random and Hier-MAB have the rest
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Options:
     questions: Path | None = None
     count: int | None = None
     rounds: int = 300
-    minutes: float = 13.5
+    minutes: float = 14.0
     seed: int | None = None
     settings: str | None = "local"
     store: str = "sqlite:///imabo-rag.db"
