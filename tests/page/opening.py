@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     spent[n_pulls].append(_seconds(browser, url, f"{n_pulls}"))
     for n_pulls, times in spent.items():
         sys.stdout.write(
-            f"{n_pulls:,} pulls, {n_arms_at(n_pulls):,} arms: median {statistics.median(times):.2f} "
-            f"s, from {min(times):.2f} to {max(times):.2f}\n"
+            f"{n_pulls:,} pulls, {n_arms_at(n_pulls):,} arms: median "
+            f"{statistics.median(times):.2f} s, from {min(times):.2f} to {max(times):.2f}\n"
         )
     short, long = (statistics.median(spent[n]) for n in sizes)
     sys.stdout.write(f"ratio {long / short:.2f}\n")
