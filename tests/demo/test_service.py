@@ -35,7 +35,13 @@ class Demo:
             if line.startswith("The page"):
                 self.page = line.split()[-1]
         self.url = self.page.partition("/#/")[0]
-        (self.server,) = children_of(process.pid)
+        (self.guard,) = children_of(process.pid)
+        (self.server,) = children_of(self.guard)
+
+    @property
+    def family(self) -> list[int]:
+        """All processes that it started."""
+        return [self.guard, self.server, *children_of(self.server)]
 
     def end(self) -> tuple[int, str, str]:
         """Wait for its end: the code and what it wrote since."""
@@ -100,7 +106,7 @@ def test_a_whole_run_shows_its_page_and_ends_everything_but_the_database(
             assert "text/html" in httpx.get(run.url, timeout=60).headers["content-type"]
             seen = httpx.get(f"{run.url}/v1/studies/assistant", timeout=60).json()
             assert seen["name"] == "assistant"
-            family = [run.server, *children_of(run.server)]
+            family = run.family
             code, out, errors = run.end()
     assert (code, errors) == (0, "")
     assert "request 151: a new model ships" in out
@@ -121,7 +127,7 @@ def test_a_whole_run_shows_its_page_and_ends_everything_but_the_database(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_its_service_too(store: str, number: signal.Signals) -> None:
     with demo(store, "--seed", "1") as run:
-        family = [run.server, *children_of(run.server)]
+        family = run.family
         run.process.send_signal(number)
         code, out, errors = run.end()
     assert code == 130
@@ -130,6 +136,14 @@ def test_an_interrupted_run_ends_its_service_too(store: str, number: signal.Sign
     assert are_gone(family)
     with Study.open("assistant", store=store) as study:
         assert study.space_version == 1
+
+
+def test_a_run_that_is_killed_leaves_no_service_behind(store: str) -> None:
+    with demo(store, "--seed", "1") as run:
+        family = run.family
+        run.process.kill()
+        run.end()
+    assert are_gone(family)
 
 
 def test_a_service_that_dies_ends_the_run_with_an_explanation(store: str) -> None:

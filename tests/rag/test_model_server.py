@@ -14,7 +14,7 @@ from imabo import Study
 from imabo_rag import Cache, Endpoint, EndpointSettings, Pipeline, own_questions, rag_space
 from imabo_rag.endpoint import ModelFailed
 from imabo_rag.local_model import MODEL, Said, model_file
-from imabo_rag.local_server import LocalServer
+from imabo_rag.local_server import local_server
 from imabo_rag.model_server import ModelServer
 from tests.rag.weights import needs_weights
 
@@ -89,7 +89,7 @@ def test_a_request_that_makes_no_sense_is_refused_and_the_next_one_answered(
 @needs_weights
 def test_the_loop_runs_with_the_real_model() -> None:
     own = own_questions()
-    with LocalServer() as server, Cache(":memory:") as cache:
+    with local_server() as server, Cache(":memory:") as cache:
         settings = EndpointSettings(server.url, (MODEL,), timeout_s=120, max_tokens=16, seed=0)
         with Endpoint(settings) as endpoint:
             assert "paris" in endpoint.chat(MODEL, CHAT, 0.0).lower()
@@ -109,7 +109,7 @@ def test_the_loop_runs_with_the_real_model() -> None:
 
 @needs_model
 def test_the_child_ends_with_the_block() -> None:
-    with LocalServer() as server:
+    with local_server() as server:
         child = server.process_id
         os.kill(child, 0)
     with pytest.raises(ProcessLookupError):

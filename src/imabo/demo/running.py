@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any, Final, TextIO
 from urllib.parse import quote
 
-from imabo.demo.service import Service, missing_for_service
+from imabo.demo.service import missing_for_service, service
 from imabo.demo.story import Story
 from imabo.demo.studies import Embedded, Live, remote
 from imabo.demo.summary import summary
@@ -73,9 +73,9 @@ def run(
         out.write("Starting the service ...\n")
         out.flush()
         request_s = (SECONDS if seconds is None else seconds) / rounds
-        with Service(store) as service, remote(service.url, seed, request_s) as study:
-            _open_page(f"{service.url}/#/studies/{quote(study.name)}", browser, out)
-            _play(world, study, Pace(request_s), out, service.check)
+        with service(store) as served, remote(served.url, seed, request_s) as study:
+            _open_page(f"{served.url}/#/studies/{quote(study.name)}", browser, out)
+            _play(world, study, Pace(request_s), out, served.check)
             _say_again(study.name, store, seed, out)
             if is_watched():
                 out.write(f"\nThe page stays for {_STAY_S:.0f} s more; Enter ends it now.\n")

@@ -62,7 +62,6 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--cache", type=Path, default=Path("imabo-rag-cache.db"))
     serve = commands.add_parser("serve-model", help="serve SmolLM2 on loopback")
     serve.add_argument("--port", type=int, default=_PORT, help=f"0 for a free one ({_PORT})")
-    serve.add_argument("--with-parent", action="store_true", help="end when stdin closes")
     return parser
 
 
@@ -70,7 +69,7 @@ def _run(chosen: argparse.Namespace) -> None:
     if chosen.command == "serve-model":
         from imabo_rag.model_server import serve_model
 
-        serve_model(chosen.port, with_parent=chosen.with_parent)
+        serve_model(chosen.port)
     elif chosen.command == "fill":
         from imabo_rag.filling import run_fill
 

@@ -14,14 +14,14 @@ from urllib.parse import quote
 
 from imabo.bench.methods.base import Served
 from imabo.client import Client, RemoteStudy
-from imabo.demo.service import Service
+from imabo.demo.service import service
 from imabo.errors import NoRewards
 from imabo.recommend import Best
 from imabo.space import Space
 from imabo_rag.cache import Cache
 from imabo_rag.endpoint import Endpoint
 from imabo_rag.local_model import model_file
-from imabo_rag.local_server import LocalServer
+from imabo_rag.local_server import local_server
 from imabo_rag.pipeline import Pipeline
 from imabo_rag.questions import find_questions
 from imabo_rag.settings import EndpointSettings, read_settings
@@ -99,10 +99,10 @@ def run(options: Options, out: TextIO = sys.stdout) -> None:
         pipeline = Pipeline(found.passages, cache, endpoint)
         space = rag_space(endpoint.settings.models if endpoint else ())
         _say(out, "Starting the service ...")
-        service = stack.enter_context(Service(options.store))
-        client = stack.enter_context(Client(service.url))
+        served = stack.enter_context(service(options.store))
+        client = stack.enter_context(Client(served.url))
         study = _created(client, space, seed)
-        _say(out, f"The page: {service.url}/#/studies/{quote(study.name)}\n")
+        _say(out, f"The page: {served.url}/#/studies/{quote(study.name)}\n")
 
         def served_by(name: str, chooser: Any, rounds: int, until: float) -> list[Round]:
             questions = endless(found.questions, seed)
@@ -144,7 +144,7 @@ def _endpoint(settings: str | None, out: TextIO) -> Iterator[Endpoint | None]:
         found: EndpointSettings = read_settings(settings)
         if settings == "local":
             _say(out, "Starting the local model ...")
-            server = stack.enter_context(LocalServer())
+            server = stack.enter_context(local_server())
             found = dataclasses.replace(found, url=server.url)
         yield stack.enter_context(Endpoint(found))
 

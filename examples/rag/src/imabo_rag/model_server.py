@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -121,22 +120,13 @@ def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def serve_model(port: int, *, with_parent: bool = False) -> None:
+def serve_model(port: int) -> None:
     """Load SmolLM2 and serve it until interrupted.
 
     Args:
         port: On loopback; 0 for a free one.
-        with_parent: End when standard input closes, which it does when the parent is gone.
     """
     with ModelServer(smollm2().chat, port) as server:
-        if with_parent:
-            threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
         sys.stdout.write(f"{SAID}{server.url}\n")
         sys.stdout.flush()
         server.serve_forever()
-
-
-def _end_with_input(server: ModelServer) -> None:
-    while sys.stdin.buffer.read(4096):
-        pass
-    server.shutdown()
