@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,23 @@ def test_a_second_demo_starts_a_second_study_and_with_the_same_seed_an_equal_one
             served.append([(pull.config, pull.reward) for pull in study])
     assert len(served[0]) == 400
     assert served[0] == served[1]
+
+
+def test_the_result_is_one_document_for_programs_and_the_story_goes_elsewhere(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path}/d.db"
+    arguments = ["--embedded", "--rounds", "120", "--seed", "2", "--store", store, "--json"]
+    assert cli.main(["demo", *arguments]) == 0
+    out, story = capsys.readouterr()
+    document = json.loads(out)
+    assert "a new model ships" in story
+    with Study.open(document["study"], store=document["store"]) as study:
+        assert document["best"]["config"] == study.best().config
+        counts = {name: document[name] for name in ("n_pulls", "n_rewards", "n_pending")}
+        assert counts == {name: getattr(study, name) for name in counts}
+    assert [part["requests"] for part in document["rates"]][-1] == "all 120 requests"
+    assert all(0 < part["served"] < 1 for part in document["rates"])
 
 
 @pytest.mark.parametrize("library", ["fastapi", "httpx"])

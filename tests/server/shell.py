@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,16 +22,17 @@ def environment(**variables: str) -> dict[str, str]:
 class Serving:
     """A running ``imabo serve``."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
+    def __init__(self, process: subprocess.Popen[str], *, is_json: bool = False) -> None:
+        self.process, self.is_json = process, is_json
         self.url = ""
 
     def wait_until_ready(self) -> None:
         """Read the address that it prints."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line.startswith("imabo serves http://"), (line, self.errors())
-        self.url = line.split()[-1]
+        self.url = json.loads(line)["url"] if self.is_json else line.removeprefix("imabo serves ")
+        self.url = self.url.strip()
+        assert self.url.startswith("http://"), (line, self.errors())
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and wait for the end; returns the exit status."""
@@ -54,7 +56,7 @@ def serving(store: str, *arguments: str) -> Iterator[Serving]:
         env=environment(),
     )
     try:
-        found = Serving(process)
+        found = Serving(process, is_json="--json" in arguments)
         found.wait_until_ready()
         yield found
     finally:

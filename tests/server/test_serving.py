@@ -120,6 +120,11 @@ needs_proc = pytest.mark.skipif(
 )
 
 
+def test_programs_read_the_address_as_json(url: str) -> None:
+    with serving(url, "--json") as server:
+        assert httpx.get(f"{server.url}/v1/studies").json()["studies"] == []
+
+
 @needs_proc
 def test_a_worker_that_is_killed_is_replaced(url: str) -> None:
     with serving(url, "--workers=2") as server:

@@ -212,6 +212,11 @@ def demo(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="without the service and its page; needs nothing but imabo itself",
     )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="the result as one JSON document; the story goes to standard error",
+    )
 
 
 def completion(parser: argparse.ArgumentParser) -> None:

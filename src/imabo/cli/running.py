@@ -22,6 +22,7 @@ def demo(options: argparse.Namespace) -> None:
             seconds=options.seconds,
             embedded=options.embedded,
             browser=not options.no_browser,
+            as_json=options.json,
         )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final, TextIO
 from urllib.parse import quote
@@ -13,7 +14,7 @@ from urllib.parse import quote
 from imabo.demo.service import missing_for_service, service
 from imabo.demo.story import Story
 from imabo.demo.studies import Embedded, Live, remote
-from imabo.demo.summary import summary
+from imabo.demo.summary import outcome, summary
 from imabo.demo.terminal import (
     imabo_command,
     is_watched,
@@ -41,6 +42,7 @@ def run(
     seconds: float | None = None,
     embedded: bool = False,
     browser: bool = True,
+    as_json: bool = False,
 ) -> None:
     """Serve ``rounds`` simulated requests and show what was learned.
 
@@ -52,8 +54,9 @@ def run(
             service, 0 without.
         embedded: Without a service: the study is in this process, and there is no page.
         browser: Open the page where there is a browser and somebody at a terminal.
+        as_json: Write the result as one JSON document; the story goes to standard error.
     """
-    out = sys.stdout
+    out = sys.stderr if as_json else sys.stdout
     open_store(store).close()  # what is wrong with it is said here, not by a child
     missing = None if embedded else missing_for_service()
     if missing is not None:
@@ -67,17 +70,17 @@ def run(
     try:
         if embedded or missing is not None:
             with closing(Embedded(store, seed)) as study:
-                _play(world, study, Pace((seconds or 0.0) / rounds), out)
-                _say_again(study.name, store, seed, out)
+                answers = _play(world, study, Pace((seconds or 0.0) / rounds), out)
+                _end(world, study, answers, store, seed, as_json, out)
             return
         out.write("Starting the service ...\n")
         out.flush()
         request_s = (SECONDS if seconds is None else seconds) / rounds
         with service(store) as served, remote(served.url, seed, request_s) as study:
             _open_page(f"{served.url}/#/studies/{quote(study.name)}", browser, out)
-            _play(world, study, Pace(request_s), out, served.check)
-            _say_again(study.name, store, seed, out)
-            if is_watched():
+            answers = _play(world, study, Pace(request_s), out, served.check)
+            _end(world, study, answers, store, seed, as_json, out)
+            if is_watched() and not as_json:
                 out.write(f"\nThe page stays for {_STAY_S:.0f} s more; Enter ends it now.\n")
                 out.flush()
                 wait_for_enter(_STAY_S)
@@ -98,8 +101,8 @@ def _play(
     pace: Pace,
     out: TextIO,
     check: Callable[[], None] = lambda: None,
-) -> None:
-    """Serve every user, tell the story, and sum it up."""
+) -> list[Answer]:
+    """Serve every user and tell the story; what they were served."""
     story, inbox = Story(len(world.visits), out), Inbox()
     answers: list[Answer] = []
     for visit in world.visits:
@@ -113,8 +116,27 @@ def _play(
             overview = _look(study)
             if overview is not None:
                 story.looked(visit.n, overview)
-    lines = summary(world, answers, _best(study), study.counts())
-    out.write("\n".join(lines) + "\n")
+    return answers
+
+
+def _end(
+    world: World,
+    study: Live,
+    answers: Sequence[Answer],
+    store: str,
+    seed: int,
+    as_json: bool,
+    out: TextIO,
+) -> None:
+    """Sum it up, for people or for programs, and say how to go on."""
+    best, counts = _best(study), study.counts()
+    out.write("\n".join(summary(world, answers, best, counts)) + "\n")
+    _say_again(study.name, store, seed, out)
+    if as_json:
+        document = {"study": study.name, "store": store_text(store), "seed": seed}
+        document |= outcome(world, answers, best, counts)
+        sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
+        sys.stdout.flush()
 
 
 def _ship(n: int, study: Live, story: Story) -> None:

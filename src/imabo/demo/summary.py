@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from imabo.demo.studies import Counts
 from imabo.demo.traffic import Answer
 from imabo.demo.world import IDEAL, NEW_MODEL, WINDOW, World, success_rate
+from imabo.documents import best_document
 from imabo.recommend import Best
 
 _EDGE_SHARE: Final = 10  # the start and the end of a run are its first and last tenth
@@ -37,6 +38,28 @@ def summary(
     return lines
 
 
+def outcome(
+    world: World, answers: Sequence[Answer], best: Best | None, counts: Counts
+) -> dict[str, Any]:
+    """The summary for programs; its arguments are those of ``summary``."""
+    return {
+        "best": None if best is None else best_document(best),
+        "true_rate": None if best is None else success_rate(best.config),
+        "highest_rate": success_rate(IDEAL),
+        "rates": [
+            {"requests": label, "served": served, "at_random": at_random}
+            for label, part in _parts(world, answers).items()
+            for served, at_random in [_rates(part)]
+        ],
+        "found_new_model": best is not None and best.config["model"] == NEW_MODEL,
+        "n_pulls": counts.n_pulls,
+        "n_rewards": counts.n_rewards,
+        "n_pending": counts.n_pending,
+        "n_expired": counts.n_expired,
+        "n_defaults": sum(answer.is_default for answer in answers),
+    }
+
+
 def _best_lines(best: Best | None) -> list[str]:
     if best is None:
         return ["No rating came back, so nothing can be recommended."]
@@ -52,14 +75,19 @@ def _best_lines(best: Best | None) -> list[str]:
     ]
 
 
-def _rate_lines(world: World, answers: Sequence[Answer]) -> list[str]:
+def _parts(world: World, answers: Sequence[Answer]) -> dict[str, Sequence[Answer]]:
+    """What is compared, and what it is called."""
     edge, half = max(1, len(answers) // _EDGE_SHARE), world.ships_after
-    parts = {
+    return {
         f"first {edge:,} requests": answers[:edge],
         f"last {edge:,} before the new model": answers[max(half - edge, 0) : half],
         f"last {edge:,} requests": answers[-edge:],
         f"all {len(answers):,} requests": answers,
     }
+
+
+def _rate_lines(world: World, answers: Sequence[Answer]) -> list[str]:
+    parts = _parts(world, answers)
     width = max(map(len, parts))
     lines = [f"{'Chance of a good answer':{width + 2}}  {'served':>9}  {'at random':>9}"]
     for label, part in parts.items():

@@ -31,6 +31,7 @@ def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "environment, and that before the file.",
     )
     _add_sources(serving, list(MEANINGS))
+    serving.add_argument("--json", action="store_true", help="say the address as a JSON document")
     serving.set_defaults(run=serve)
     keys = commands.add_parser("keys", help="access keys of the service: create, list, revoke")
     parts = keys.add_subparsers(required=True, metavar="command")
@@ -62,7 +63,11 @@ def serve(options: argparse.Namespace) -> int:
             "it is not installed with imabo itself",
             'run pip install "imabo[server]"',
         ) from error
-    return serving.serve(settings, lambda url: _say(f"imabo serves {url}"))
+
+    def ready(url: str) -> None:
+        _say(json.dumps({"url": url}) if options.json else f"imabo serves {url}")
+
+    return serving.serve(settings, ready)
 
 
 def create_key(options: argparse.Namespace) -> int:
