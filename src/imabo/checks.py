@@ -23,7 +23,7 @@ from imabo.stores.base import StudyRecord
 from imabo.stores.refusals import study_exists
 
 if TYPE_CHECKING:
-    from imabo.engine import Request
+    from imabo.engine.requests import Request
 
 MAX_COUNT: Final = 10_000  # pulls of one ask, or of one page of the history
 _LONGEST_NAME: Final = 200

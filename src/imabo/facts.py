@@ -13,19 +13,19 @@ from imabo.space import Space
 
 
 class Facts:
-    """Properties of a study, read from its engine's view."""
+    """Properties of a study, read from its engine."""
 
     _engine: Engine
 
     @property
     def name(self) -> str:
         """The study's name."""
-        return self._engine.record.name
+        return self._engine.replica.record.name
 
     @property
     def space(self) -> Space:
         """The current space."""
-        return self._engine.view.space
+        return self._engine.replica.view.space
 
     @property
     def view(self) -> ActiveSet:
@@ -34,77 +34,77 @@ class Facts:
         For oracles of your own and for diagnosis; do not change it. It is the study's own and moves
         on with the next ``ask`` or ``tell``.
         """
-        return self._engine.view
+        return self._engine.replica.view
 
     @property
     def token(self) -> str:
         """What the ids of the study's pulls start with; unique among all studies."""
-        return self._engine.record.token
+        return self._engine.replica.record.token
 
     @property
     def seq(self) -> int:
         """Number of the last change of the study that its view has."""
-        return self._engine.seq
+        return self._engine.replica.seq
 
     @property
     def space_version(self) -> int:
         """Number of the current space, from 1."""
-        return self._engine.space_version
+        return self._engine.replica.space_version
 
     @property
     def policy(self) -> Policy:
         """The policy."""
-        return self._engine.policy
+        return self._engine.decisions.policy
 
     @property
     def oracle(self) -> Oracle:
         """The oracle."""
-        return self._engine.oracle
+        return self._engine.decisions.oracle
 
     @property
     def seed(self) -> int:
         """The seed of every decision."""
-        return self._engine.record.seed
+        return self._engine.replica.record.seed
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
         """Ends of the rewards, or None when they have none."""
-        return self._engine.record.reward_range
+        return self._engine.replica.record.reward_range
 
     @property
     def window_s(self) -> float | None:
         """How long a pull may stay pending."""
-        return self._engine.record.window_s
+        return self._engine.replica.record.window_s
 
     @property
     def created_at(self) -> datetime:
         """When the study was created."""
-        return to_datetime(self._engine.record.created_at)
+        return to_datetime(self._engine.replica.record.created_at)
 
     @property
     def n_arms(self) -> int:
         """Arms admitted so far, retired ones included."""
-        return self._engine.n_arms
+        return self._engine.replica.n_arms
 
     @property
     def n_pulls(self) -> int:
         """Requests served so far."""
-        return self._engine.view.totals.n_pulls
+        return self._engine.replica.view.totals.n_pulls
 
     @property
     def n_rewards(self) -> int:
         """Rewards received so far."""
-        return self._engine.view.totals.n_rewards
+        return self._engine.replica.view.totals.n_rewards
 
     @property
     def n_pending(self) -> int:
         """Pulls that wait for a reward."""
-        return self._engine.view.totals.n_pending
+        return self._engine.replica.view.totals.n_pending
 
     @property
     def n_expired(self) -> int:
         """Pulls whose window passed without a reward."""
-        return self._engine.view.totals.n_expired
+        return self._engine.replica.view.totals.n_expired
 
     def __len__(self) -> int:
         """Number of pulls."""

@@ -18,7 +18,8 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
-from imabo.engine import Engine, Request
+from imabo.engine import Engine
+from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
 from imabo.oracles.base import Oracle, Proposal
@@ -131,7 +132,7 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
 def _apply_entry(engine: Engine, number: int, entry: Entry, as_logged: bool) -> None:
     with _replaying(number):
         at = checked_time(entry["at"])
-        engine.clock = lambda: at
+        engine.replica.clock = lambda: at
         made, logged = _apply(engine, entry, as_logged)
     if made != logged:
         raise ReplayMismatch(
@@ -170,7 +171,7 @@ def _entries(lines: Iterable[str | bytes]) -> Iterator[tuple[int, Entry]]:
         except (ValueError, TypeError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
-            text = line if isinstance(line, str) else line[:_SHOWN].decode("utf-8", "replace")
+            text = line[:_SHOWN].decode("utf-8", "replace") if isinstance(line, bytes) else line
             raise ReplayMismatch(
                 f"line {number} of the log is {show(text)}",
                 "it is not a JSON object",
@@ -186,28 +187,28 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return _follow(engine, entry)
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
-        (served,) = engine.serve([checked_request(Request(context=entry.get("context")))])
+        (served,) = engine.asks.serve([checked_request(Request(context=entry.get("context")))])
         (pull,) = [] if isinstance(served, KeyConflict) else served.pulls
-        config = engine.view.config_of(pull.arm)
+        config = engine.replica.view.config_of(pull.arm)
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
         return (pull.number, pull.arm, pull.reason, config), logged
     if kind == "tell":
-        number = _known(entry["pull"], engine.view.totals.n_pulls)
-        reward = checked_reward(entry["reward"], engine.record.reward_range)
-        (told,) = engine.reward_many([(number, reward)])
+        number = _known(entry["pull"], engine.replica.view.totals.n_pulls)
+        reward = checked_reward(entry["reward"], engine.replica.record.reward_range)
+        (told,) = engine.feedback.reward_many([(number, reward)])
         if isinstance(told, ImaboError):
             raise told
         return None, None
     if kind == "expire":
         # The log has an entry only when something expired.
-        return engine.expire_before(checked_time(entry["before"])) > 0, True
+        return engine.feedback.expire_before(checked_time(entry["before"])) > 0, True
     if kind == "space":
-        engine.update_space(Space.from_dict(entry["space"]))
+        engine.changes.update_space(Space.from_dict(entry["space"]))
         return None, None
     if kind == "arm":
-        return engine.add_arm(entry["config"]), entry["arm"]
+        return engine.changes.add_arm(entry["config"]), entry["arm"]
     if kind == "state" and entry["state"] in _STATES:
-        engine.put_state(_known(entry["arm"], engine.n_arms), entry["state"])
+        engine.changes.put_state(_known(entry["arm"], engine.replica.n_arms), entry["state"])
         return None, None
     raise InvalidSetting(
         f"the entry is {show(entry)}", "this version does not know it", "use the one that wrote it"
@@ -215,16 +216,17 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
 
 
 def _follow(engine: Engine, entry: Entry) -> tuple[object, object]:
-    number, proposal = engine.view.totals.n_pulls + 1, None
+    replica = engine.replica
+    number, proposal = replica.view.totals.n_pulls + 1, None
     reason = entry["reason"]
     context = checked_request(Request(context=entry.get("context"))).context
     if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
         raise TypeError(f"reason {show(reason)}")
     if reason in _ADMITTING:
-        config = engine.view.space.validate(entry["config"])
-        proposal = Proposal(config, **_descent(entry, engine.n_arms))
-    arm = engine.follow(entry["arm"], reason, proposal, context)
-    made = number, arm, engine.view.config_of(arm)
+        config = replica.view.space.validate(entry["config"])
+        proposal = Proposal(config, **_descent(entry, replica.n_arms))
+    arm = engine.asks.follow(entry["arm"], reason, proposal, context)
+    made = number, arm, replica.view.config_of(arm)
     return made, (entry["pull"], entry["arm"], entry["config"])
 
 

@@ -25,7 +25,9 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
-from imabo.engine import Engine, Proposer, Request, Served
+from imabo.engine import Engine
+from imabo.engine.decisions import Proposer
+from imabo.engine.requests import Request, Served
 from imabo.errors import (
     ImaboError,
     InvalidSetting,
@@ -183,7 +185,7 @@ class Study(Facts):
             if not self._closed:
                 self._closed = True
                 if self._owns_store:
-                    self._engine.store.close()
+                    self._engine.replica.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -225,7 +227,7 @@ class Study(Facts):
 
         Example:
             >>> from imabo import Float, Space
-            >>> from imabo.engine import Request
+            >>> from imabo.engine.requests import Request
             >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
             >>> [len(asked.pulls) for asked in study.ask_many([Request(), Request(count=3)])]
             [1, 3]
@@ -235,12 +237,12 @@ class Study(Facts):
             return []
         with self._lock:
             self._check_open()
-            self._engine.expire_due()
-            served = self._engine.serve(checked)
+            self._engine.feedback.expire_due()
+            served = self._engine.asks.serve(checked)
             known = self._configs_of(
                 record.arm for one in served if isinstance(one, Served) for record in one.pulls
             )
-        token = self._engine.record.token
+        token = self._engine.replica.record.token
         return [
             one
             if isinstance(one, KeyConflict)
@@ -284,7 +286,7 @@ class Study(Facts):
         if good:
             with self._lock:
                 self._check_open()
-                done = self._engine.reward_many([item for _, item in good])
+                done = self._engine.feedback.reward_many([item for _, item in good])
             for (i, _), did in zip(good, done, strict=True):
                 if did is None:
                     answers[i] = self._unknown_pull(rewards[i][0])
@@ -320,7 +322,7 @@ class Study(Facts):
             self._check_open()
             if self.window_s is None:
                 return 0
-            return self._engine.expire_before(self._engine.now() - self.window_s)
+            return self._engine.feedback.expire_before(self._engine.replica.now() - self.window_s)
 
     # --- what was learned -----------------------------------------------------------------------
 
@@ -339,8 +341,9 @@ class Study(Facts):
         """
         with self._lock:
             self._check_open()
-            self._engine.refresh()
-            return recommend(self._engine.view, level)
+            replica = self._engine.replica
+            replica.refresh()
+            return recommend(replica.view, level)
 
     def arms(self) -> list[Arm]:
         """Every arm ever admitted, in order of admission."""
@@ -356,7 +359,7 @@ class Study(Facts):
             record = self._store.pull(self.name, number)
             if record is None:
                 raise self._unknown_pull(pull_id)
-            return to_pull(record, self._engine.record.token, self._configs_of([record.arm]))
+            return to_pull(record, self.token, self._configs_of([record.arm]))
 
     def pulls(self, after: int = 0, limit: int = 1000) -> list[Pull]:
         """A page of the history: pulls in the order they were served.
@@ -375,8 +378,8 @@ class Study(Facts):
             )
         self._check_open()
         page = self._store.pulls(self.name, after=after, limit=limit)
-        configs = self._configs_of(record.arm for record in page)
-        return [to_pull(record, self._engine.record.token, configs) for record in page]
+        token, configs = self.token, self._configs_of(record.arm for record in page)
+        return [to_pull(record, token, configs) for record in page]
 
     def __iter__(self) -> Iterator[Pull]:
         """All pulls in the order they were served, read from the store page by page."""
@@ -422,7 +425,7 @@ class Study(Facts):
         """Bring the view up to date with what other processes did; reads do this by themselves."""
         with self._lock:
             self._check_open()
-            self._engine.refresh()
+            self._engine.replica.refresh()
 
     def prune(self, before: datetime) -> int:
         """Forget finished pulls that were served before a time; returns how many.
@@ -450,7 +453,7 @@ class Study(Facts):
         """
         with self._lock:
             self._check_open()
-            return reader(self._engine.view)
+            return reader(self._engine.replica.view)
 
     @property
     def store(self) -> Store:
@@ -462,7 +465,7 @@ class Study(Facts):
             ['s']
         """
         self._check_open()
-        return self._engine.store
+        return self._engine.replica.store
 
     @property
     def plot(self) -> Plots:
@@ -486,7 +489,7 @@ class Study(Facts):
         While the worker has none ready, requests are served with known arms (``waiting``).
         """
         with self._lock:
-            self._engine.proposer = proposer
+            self._engine.decisions.proposer = proposer
 
     # --- changes by hand ------------------------------------------------------------------------
 
@@ -499,7 +502,7 @@ class Study(Facts):
         checked_space(space)
         with self._lock:
             self._check_open()
-            self._engine.update_space(space)
+            self._engine.changes.update_space(space)
 
     def add_arm(self, config: Mapping[str, object]) -> Arm:
         """Admit a configuration by hand; it is served soon, because nothing is known of it.
@@ -508,7 +511,7 @@ class Study(Facts):
         """
         with self._lock:
             self._check_open()
-            return self._arm(self._engine.add_arm(config))
+            return self._arm(self._engine.changes.add_arm(config))
 
     def pause(self, arm: Arm | int) -> Arm:
         """Stop serving an arm until ``resume``."""
@@ -526,7 +529,7 @@ class Study(Facts):
 
     @property
     def _store(self) -> Store:
-        return self._engine.store
+        return self._engine.replica.store
 
     def _change_state(self, arm: Arm | int, state: ArmState) -> Arm:
         arm_id = arm.id if isinstance(arm, Arm) else arm
@@ -539,15 +542,16 @@ class Study(Facts):
                     "retiring is for good, or the space no longer allows the arm",
                     "use add_arm(config) to serve this configuration again",
                 )
-            self._engine.put_state(arm_id, state)
+            self._engine.changes.put_state(arm_id, state)
             return self._arm(arm_id)
 
     def _configs_of(self, arms: Iterable[int]) -> dict[int, Config]:
         """Their configurations; from the store when the view does not have them all."""
         with self._lock:
-            rows = {arm: self._engine.view.row_of(arm) for arm in arms}
+            view = self._engine.replica.view
+            rows = {arm: view.row_of(arm) for arm in arms}
             if None not in rows.values():
-                return {arm: self._engine.view.config_of(arm) for arm in rows}
+                return {arm: view.config_of(arm) for arm in rows}
         return {arm.id: arm.config for arm in self._store.load(self.name).arms}
 
     def _arm(self, arm_id: int) -> Arm:
@@ -562,7 +566,7 @@ class Study(Facts):
         )
 
     def _number(self, pull_id: object) -> int:
-        number = number_of(self._engine.record.token, pull_id)
+        number = number_of(self._engine.replica.record.token, pull_id)
         if number is None:
             raise self._unknown_pull(pull_id)
         return number

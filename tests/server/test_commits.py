@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from imabo import Choice, Float, Space, Study, oracles
-from imabo.engine import Request
+from imabo.engine.requests import Request
 from imabo.errors import ImaboError, NothingToServe, UnknownStudy
 from imabo.server.commits import Commits
 from imabo.server.office import Office

@@ -74,7 +74,7 @@ def test_a_view_of_many_pulls_is_as_large_as_one_of_few(study: Study, study_path
         finish(study, until)
         store = SQLiteStore(study_path)
         engine = Engine(store, store.load("study"), IMOSS(), oracles.Mutate(), lambda: 0.0)
-        sizes.append(reachable(engine.view))
+        sizes.append(reachable(engine.replica.view))
         store.close()
     assert abs(sizes[1] - sizes[0]) < 100
     study.close()

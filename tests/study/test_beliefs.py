@@ -11,7 +11,8 @@ from typing import Any, Final, Literal
 import pytest
 
 from imabo import Choice, Float, Space, Study
-from imabo.engine import Engine, Request, Served
+from imabo.engine import Engine
+from imabo.engine.requests import Request, Served
 from imabo.errors import InvalidSetting, StoreError
 from imabo.stores import MemoryStore, SQLiteStore, Store
 from imabo.stores.base import PullRecord
@@ -53,16 +54,17 @@ def make(store: Store, rounds: int = 0, oracle: Believer | None = None) -> Engin
 def play(engine: Engine, rounds: int) -> list[PullRecord]:
     pulls = []
     for _ in range(rounds):
-        (served,) = engine.serve([Request()])
+        (served,) = engine.asks.serve([Request()])
         assert isinstance(served, Served)
         (pull,) = served.pulls
-        engine.reward_many([(pull.number, reward_of(engine.view.config_of(pull.arm)))])
+        reward = reward_of(engine.replica.view.config_of(pull.arm))
+        engine.feedback.reward_many([(pull.number, reward)])
         pulls.append(pull)
     return pulls
 
 
 def beliefs_in(engine: Engine) -> tuple[Sequence[float], Sequence[float], object]:
-    view = engine.view
+    view = engine.replica.view
     return view.prior_means.tolist(), view.prior_counts.tolist(), view.model_state
 
 
@@ -94,21 +96,22 @@ def test_a_view_read_again_has_the_same_beliefs(store: Store) -> None:
 
 def test_an_arm_that_no_model_spoke_of_has_no_prior(store: Store) -> None:
     live = make(store, 60)
-    live.add_arm({"model": "small", "temperature": 0.123, "top_k": 1})
+    live.changes.add_arm({"model": "small", "temperature": 0.123, "top_k": 1})
     for engine in (live, engine_of(store)):
-        assert (engine.view.prior_means[-1], engine.view.prior_counts[-1]) == (0.0, 0.0)
+        view = engine.replica.view
+        assert (view.prior_means[-1], view.prior_counts[-1]) == (0.0, 0.0)
     assert beliefs_in(live) == beliefs_in(engine_of(store))
 
 
 def test_a_batch_keeps_the_beliefs_of_its_last_admission(store: Store) -> None:
     live = make(store)
-    before = live.n_arms
-    live.serve([Request(80)])
-    assert live.n_arms - before > 3
+    before = live.replica.n_arms
+    live.asks.serve([Request(80)])
+    assert live.replica.n_arms - before > 3
     assert beliefs_in(live) == beliefs_in(engine_of(store))
     single = make(MemoryStore())
     for _ in range(80):
-        single.serve([Request(1)])
+        single.asks.serve([Request(1)])
     assert beliefs_in(single) == beliefs_in(live)
 
 
@@ -116,31 +119,31 @@ def test_another_process_sees_the_beliefs_when_it_refreshes(store: Store) -> Non
     first = make(store)
     second = engine_of(store)
     play(first, 60)
-    assert second.view.model_state is None
-    second.refresh()
+    assert second.replica.view.model_state is None
+    second.replica.refresh()
     assert beliefs_in(second) == beliefs_in(first)
     # Taking turns, each on a view that the other one makes stale.
     for _ in range(20):
         play(first, 2)
         play(second, 2)
-    first.refresh()
+    first.replica.refresh()
     alone = make(MemoryStore(), 140)
     assert beliefs_in(first) == beliefs_in(second) == beliefs_in(alone)
 
 
 def test_a_change_of_the_space_keeps_the_beliefs_about_arms_that_stay(store: Store) -> None:
     live = make(store, 60)
-    view = live.view
+    view = live.replica.view
     known = dict(zip(view.ids.tolist(), zip(*beliefs_in(live)[:2], strict=True), strict=True))
     state = view.model_state
     small = Space(
         model=Choice("small"), temperature=Float(0.0, 1.0), top_k=view.space.parameters["top_k"]
     )
-    live.update_space(small)
-    assert 0 < len(live.view) < len(known)
+    live.changes.update_space(small)
+    assert 0 < len(live.replica.view) < len(known)
     after = zip(*beliefs_in(live)[:2], strict=True)
-    assert list(after) == [known[arm] for arm in live.view.ids.tolist()]
-    assert live.view.model_state == state
+    assert list(after) == [known[arm] for arm in live.replica.view.ids.tolist()]
+    assert live.replica.view.model_state == state
 
 
 @pytest.mark.parametrize("fault", ["length", "nan", "negative", "state"])
@@ -150,19 +153,19 @@ def test_beliefs_that_make_no_sense_are_refused_and_nothing_is_half_written(
     oracle = Believer(fault, sound_arms=8)
     live = make(store, oracle=oracle)
     # A sound batch first; the one that fails has sound admissions, too.
-    live.serve([Request(20)])
+    live.asks.serve([Request(20)])
     study = Study.open("s", store=store, policy=Trusting(), oracle=oracle)
     before, facts = beliefs_in(live), facts_of(study)
-    assert live.n_arms < 8
+    assert live.replica.n_arms < 8
     for _ in range(2):
         with pytest.raises(InvalidSetting, match="beliefs"):
-            live.serve([Request(500)])
+            live.asks.serve([Request(500)])
         assert beliefs_in(live) == before
         assert facts_of(study) == facts
-        assert len(live.view) == live.n_arms == facts[0]["n_arms"]
+        assert len(live.replica.view) == live.replica.n_arms == facts[0]["n_arms"]
     # A corrected oracle goes on as if nothing had been.
     twin = make(MemoryStore())
-    twin.serve([Request(20)])
+    twin.asks.serve([Request(20)])
     assert play(engine_of(store), 60) == play(twin, 60)
 
 
@@ -183,6 +186,6 @@ def test_a_write_that_fails_leaves_view_and_store_in_step(
     with monkeypatch.context() as patch:
         patch.setattr(store, "serve", fail)
         with pytest.raises(StoreError, match="broke"):
-            live.serve([Request(60)])
+            live.asks.serve([Request(60)])
     assert (beliefs_in(live) == before) is not after
     assert beliefs_in(live) == beliefs_in(engine_of(store))

@@ -9,7 +9,7 @@ import pytest
 
 from imabo import Float, Space, Study
 from imabo.arms import Pull
-from imabo.engine import Request
+from imabo.engine.requests import Request
 from imabo.errors import InvalidReward, InvalidSetting, KeyConflict, UnknownPull
 from imabo.stores import MemoryStore, SQLiteStore, Store
 from imabo.study import Asked

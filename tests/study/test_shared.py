@@ -10,7 +10,7 @@ import pytest
 
 from imabo import Float, Space, Study
 from imabo.arms import ActiveSet
-from imabo.engine import Request
+from imabo.engine.requests import Request
 from imabo.errors import KeyConflict, UnknownStudy
 from imabo.oracles import Proposal, Random
 from imabo.policies import IMOSS

@@ -13,7 +13,7 @@ from imabo.checks import checked_request
 from imabo.client.calls import Call, Steps, json_of, path_of
 from imabo.client.documents import pulls_of
 from imabo.client.session import checked_deadline
-from imabo.engine import Request
+from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, Unavailable
 from imabo.space import Config
 from imabo.space.scalars import show

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from imabo.checks import checked_space
-from imabo.engine import states_under
+from imabo.engine.changes import states_under
 from imabo.insight.reading import Facts
 from imabo.insight.tables import ArmRow, rows_of
 from imabo.space import Space

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from imabo.engine import Request
+from imabo.engine.requests import Request
 from imabo.errors import ImaboError, StoreError, UnknownStudy
 from imabo.server.histogram import Histogram
 from imabo.server.office import Office

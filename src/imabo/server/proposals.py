@@ -142,7 +142,7 @@ class StudyProposals:
         return int(self._ready is not None)
 
     def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
-        """See ``imabo.engine.Proposer``."""
+        """See ``imabo.engine.decisions.Proposer``."""
         ready, self._ready = self._ready, None
         if ready is None or ready.space_version != space_version or ready.proposal.config in view:
             return None

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imabo import engine
 from imabo.checks import checked_request
 from imabo.documents import pull_document
+from imabo.engine.requests import Request as AskRequest
 from imabo.errors import ImaboError, UnknownPull
 from imabo.server.desk import (
     body_of,
@@ -42,7 +42,7 @@ async def ask(request: Request) -> Response:
     name = study_name(request)
     body, _ = await body_of(request, AskBody, is_optional=True)
     # Checked here, because one that is refused must not hold up the others of its group.
-    wanted = checked_request(engine.Request(body.count, body.key, body.context))
+    wanted = checked_request(AskRequest(body.count, body.key, body.context))
     asked = await desk_of(request).commits.ask(name, wanted)
     desk_of(request).metrics.n_asks += len(asked.pulls)
     pulls = [pull_document(pull, name) for pull in asked.pulls]

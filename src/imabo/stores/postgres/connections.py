@@ -18,9 +18,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool
 
 from imabo.errors import StoreError
-from imabo.stores.postgres import statements as sql
 from imabo.stores.postgres.address import shown
 from imabo.stores.postgres.listening import Listener, Notifier
+from imabo.stores.postgres.statements import studies
 from imabo.stores.refusals import misfit, store_closed, unknown_study
 
 # Nobody waits for ever: not for a server that does not answer, nor for a host that is gone, nor
@@ -135,7 +135,7 @@ class Connections:
 
     def study_id(self, name: str) -> int:
         """The id of a study; ``UnknownStudy`` when there is none of that name."""
-        return int(self._only(self.read(sql.STUDY_ID, {"name": name}, study=name), name).id)
+        return int(self._only(self.read(studies.STUDY_ID, {"name": name}, study=name), name).id)
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -185,14 +185,14 @@ class Connections:
         with self.translated():
             turn = self._turn(name)
             if turn is None:
-                db, rows = self._begin(self._engine, sql.LOCK, {"name": name})
+                db, rows = self._begin(self._engine, studies.LOCK, {"name": name})
                 with self.returned(db):
                     yield db, self._only(rows, name)
                     self._commit(db)
                 return
             turn.has_written = True
             try:
-                yield turn.db, self._only(turn.db.execute(sql.LOCK, {"name": name}).all(), name)
+                yield turn.db, self._only(turn.db.execute(studies.LOCK, {"name": name}).all(), name)
             except BaseException:
                 turn.is_over = True
                 turn.db.rollback()
@@ -204,7 +204,7 @@ class Connections:
         if getattr(self._local, "turn", None) is not None:
             raise misfit("a turn began within a turn")
         with self.translated():
-            db, rows = self._begin(self._engine, sql.LOCK, {"name": name})
+            db, rows = self._begin(self._engine, studies.LOCK, {"name": name})
             with self.returned(db):
                 self._only(rows, name)
                 turn = self._local.turn = Turn(name, db)
@@ -243,7 +243,7 @@ class Connections:
     def _only(self, rows: Found, name: str) -> Any:
         if rows:
             return rows[0]
-        raise unknown_study(name, [row[0] for row in self.read(sql.NAMES)])
+        raise unknown_study(name, [row[0] for row in self.read(studies.NAMES)])
 
     # --- beginning and ending -------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from imabo.errors import RewardConflict
 from imabo.stores.base import Rewarded
-from imabo.stores.postgres.statements import columns_of
+from imabo.stores.postgres.statements.terms import columns_of
 from imabo.stores.refusals import reward_conflict
 
 

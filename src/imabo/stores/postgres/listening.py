@@ -11,7 +11,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from imabo.stores.postgres.statements import CHANNEL
+from imabo.stores.postgres.statements.notices import CHANNEL
 
 _EVERY_S: Final = 0.1  # at most one notification of a process in this time
 _SLICE_S: Final = 0.25  # how long a waiting thread takes to see that the store was closed

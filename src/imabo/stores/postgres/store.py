@@ -31,12 +31,13 @@ from imabo.stores.base import (
     StudyRecord,
 )
 from imabo.stores.milestones import is_milestone
-from imabo.stores.postgres import statements as sql
 from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections, Found, Parameters
 from imabo.stores.postgres.feedback import Batch
 from imabo.stores.postgres.history import CHANGES, MILESTONES, keep_milestone
 from imabo.stores.postgres.schema import upgrade
+from imabo.stores.postgres.statements import access, decisions, feedback, notices, reading, studies
+from imabo.stores.postgres.statements.terms import columns_of
 from imabo.stores.postgres.streaming import stream
 from imabo.stores.refusals import misfit, study_exists, unknown_study
 from imabo.stores.rows import (
@@ -94,23 +95,23 @@ class PostgresStore(Store):
             "created_at": study.created_at,
             "last_at": study.created_at,
         }
-        with self._connections.writing(sql.CREATE, row) as (db, found):
+        with self._connections.writing(studies.CREATE, row) as (db, found):
             if not found:
                 raise study_exists(study.name)
             _insert_space(db, found[0].id, study.space, Restart())
-            db.execute(sql.NOTIFY, {"payload": self._connections.notifier.words(found[0].id)})
+            db.execute(notices.NOTIFY, {"payload": self._connections.notifier.words(found[0].id)})
 
     def names(self) -> list[str]:
         """See ``Store.names``."""
-        return [row.name for row in self._connections.read(sql.NAMES)]
+        return [row.name for row in self._connections.read(studies.NAMES)]
 
     def seqs(self) -> dict[str, int]:
         """See ``Store.seqs``."""
-        return dict(self._connections.read(sql.SEQS))
+        return dict(self._connections.read(studies.SEQS))
 
     def find(self, token: str) -> str | None:
         """See ``Store.find``."""
-        rows = self._connections.read(sql.FIND, {"token": token})
+        rows = self._connections.read(studies.FIND, {"token": token})
         return rows[0].name if rows else None
 
     def delete(self, name: str) -> None:
@@ -118,8 +119,8 @@ class PostgresStore(Store):
         with self._connections.locking(name) as (db, study):
             # However many pulls there are.
             db.exec_driver_sql("SET LOCAL statement_timeout = 0")
-            db.execute(sql.DELETE, {"study_id": study.id})
-            db.execute(sql.NOTIFY, {"payload": self._connections.notifier.words(study.id)})
+            db.execute(studies.DELETE, {"study_id": study.id})
+            db.execute(notices.NOTIFY, {"payload": self._connections.notifier.words(study.id)})
 
     def turn(self, name: str) -> AbstractContextManager[None]:
         """See ``Store.turn``; it holds up nobody who is busy with another study."""
@@ -129,18 +130,18 @@ class PostgresStore(Store):
         """See ``Store.load``."""
         bound_study, bound = self._bounds.get(name, (0, -math.inf))
         wanted = {"name": name, "since": since, "bound_study": bound_study, "bound": bound}
-        with self._connections.snapshot(sql.LOAD, wanted, study=name) as (db, rows):
+        with self._connections.snapshot(reading.LOAD, wanted, study=name) as (db, rows):
             if not rows:
                 raise unknown_study(name, self.names())
             study, *facts = rows[0]
-            arms = db.execute(sql.ARMS, {"study_id": study, "since": since}).all()
+            arms = db.execute(reading.ARMS, {"study_id": study, "since": since}).all()
         snapshot = to_snapshot(name, facts, ArmRows(arms))
         self._learn(name, study, snapshot.oldest_pending_at)
         return snapshot
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""
-        return [json.loads(row.space) for row in self._of(name, sql.SPACES)]
+        return [json.loads(row.space) for row in self._of(name, reading.SPACES)]
 
     # --- decisions ------------------------------------------------------------------------------
 
@@ -166,18 +167,18 @@ class PostgresStore(Store):
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             at_once = served | {"study_name": name} | self._payload(0)
-            if self._connections.write_at_once(sql.SERVE_AT_ONCE, at_once):
+            if self._connections.write_at_once(decisions.SERVE_AT_ONCE, at_once):
                 return seq + 1
             # Not done, because something is to be refused: what it is comes out below.
         with self._connections.locking(name) as (db, study):
             here = _advanced(study, seq)
             if mark_at is not None:
-                db.execute(sql.MARK_ARMS, here)
+                db.execute(decisions.MARK_ARMS, here)
             _insert_arms(db, here, arms)
             if document is not None:
                 row = {"study": study.id, "seq": seq + 1, "document": document}
-                db.execute(sql.PUT_BELIEFS, row)
-            done = db.execute(sql.SERVE, served | here | self._payload(study.id)).one()
+                db.execute(decisions.PUT_BELIEFS, row)
+            done = db.execute(decisions.SERVE, served | here | self._payload(study.id)).one()
             _check_arms(done.n_counted, counts)
             if is_due:
                 keep_milestone(db, study.id, before, after, at)
@@ -189,7 +190,7 @@ class PostgresStore(Store):
             raise misfit("a turn decides from the newest view, and serves with serve()")
         served = _served(numbered(pulls, 1), Counter(new.arm for new in pulls), at)
         wanted = {"study_name": name, "study_token": token, "mark_at": None} | self._payload(0)
-        rows = self._connections.write_once(sql.SERVE_KNOWN, served | wanted)
+        rows = self._connections.write_once(decisions.SERVE_KNOWN, served | wanted)
         if not rows:
             self._connections.study_id(name)  # raises when there is none
             raise StaleView
@@ -208,12 +209,12 @@ class PostgresStore(Store):
             here = _advanced(study, seq)
             _insert_arms(db, here, change.arms)
             if states:
-                named = sql.columns_of("change", states, "arm", "state", "retired_from")
-                _check_arms(db.execute(sql.CHANGE_ARMS, here | named).rowcount, change.states)
+                named = columns_of("change", states, "arm", "state", "retired_from")
+                _check_arms(db.execute(decisions.CHANGE_ARMS, here | named).rowcount, change.states)
             if change.space is not None and change.restart is not None:
                 _insert_space(db, study.id, change.space, change.restart)
             _insert_event(db, study.id, seq + 1, change.kind, at, data)
-            db.execute(sql.ADVANCE, here | self._payload(study.id) | {"now": at})
+            db.execute(decisions.ADVANCE, here | self._payload(study.id) | {"now": at})
         return seq + 1
 
     # --- feedback -------------------------------------------------------------------------------
@@ -224,12 +225,12 @@ class PostgresStore(Store):
         """See ``Store.reward_many``."""
         numbers = sorted({number for number, _ in rewards if 1 <= number <= _LARGEST})
         with self._connections.locking(name) as (db, study):
-            told = db.execute(sql.TOLD, {"study_id": study.id, "numbers": numbers}).all()
+            told = db.execute(feedback.TOLD, {"study_id": study.id, "numbers": numbers}).all()
             batch = Batch(study.seq, study.reward_sum, told)
             found = batch.add(rewards)
             if batch.fresh:
                 here = {"study_id": study.id, "new_seq": study.seq + 1, "now": at}
-                db.execute(sql.REWARD, here | batch.parameters() | self._payload(study.id))
+                db.execute(feedback.REWARD, here | batch.parameters() | self._payload(study.id))
         return found
 
     def expire(self, name: str, *, before: float, at: float) -> Expired:
@@ -239,42 +240,42 @@ class PostgresStore(Store):
             pending = {"study_id": study.id, "bound": bound}
             if bound_study != study.id:
                 pending["bound"] = -math.inf
-            rows: Found = db.execute(sql.EXPIRE, pending | {"before": before}).all()
+            rows: Found = db.execute(feedback.EXPIRE, pending | {"before": before}).all()
             counts: dict[int, int] = dict(rows)
             seq = study.seq
             if counts:
                 seq += 1
                 here = {"study_id": study.id, "new_seq": seq, "now": at}
-                left = sql.columns_of("left", list(counts.items()), "arm", "n")
+                left = columns_of("left", list(counts.items()), "arm", "n")
                 done = here | left | {"n_expired": sum(counts.values())}
-                db.execute(sql.EXPIRED, done | self._payload(study.id))
+                db.execute(feedback.EXPIRED, done | self._payload(study.id))
                 _insert_event(db, study.id, seq, "expire", at, dump({"before": before}))
-            oldest = db.scalar(sql.OLDEST_PENDING, pending)
+            oldest = db.scalar(reading.OLDEST_PENDING, pending)
         return Expired(counts, oldest, seq)
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
         """See ``Store.prune``."""
         with self._connections.locking(name) as (db, study):
             wanted = {"study_id": study.id, "before": before, "limit": limit}
-            return db.execute(sql.PRUNE, wanted).rowcount
+            return db.execute(feedback.PRUNE, wanted).rowcount
 
     # --- history --------------------------------------------------------------------------------
 
     def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
         """See ``Store.pulls``."""
         page = {"after": min(after, _LARGEST), "limit": limit}
-        return [to_pull(row) for row in self._of(name, sql.PULLS, page)]
+        return [to_pull(row) for row in self._of(name, reading.PULLS, page)]
 
     def pull(self, name: str, number: int) -> PullRecord | None:
         """See ``Store.pull``."""
         wanted = {"number": number if 1 <= number <= _LARGEST else 0}
-        rows = self._of(name, sql.PULL, wanted)
+        rows = self._of(name, reading.PULL, wanted)
         return to_pull(rows[0]) if rows else None
 
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
         """See ``Store.keyed``."""
         found: dict[str, list[PullRecord]] = {}
-        for key, *pull in self._of(name, sql.KEYED, {"keys": list(keys)}):
+        for key, *pull in self._of(name, reading.KEYED, {"keys": list(keys)}):
             found.setdefault(key, []).append(to_pull(pull))
         return found
 
@@ -308,20 +309,20 @@ class PostgresStore(Store):
             "created_at": key.created_at,
             "revoked_at": key.revoked_at,
         }
-        with self._connections.writing(sql.PUT_KEY, row):
+        with self._connections.writing(access.PUT_KEY, row):
             pass
 
     def keys(self) -> list[KeyRecord]:
         """See ``Store.keys``."""
         return [
             KeyRecord(id_, name, role, None if studies is None else tuple(json.loads(studies)), *r)
-            for id_, name, role, studies, *r in self._connections.read(sql.KEYS)
+            for id_, name, role, studies, *r in self._connections.read(access.KEYS)
         ]
 
     def revoke_key(self, key_id: str, *, at: float) -> bool:
         """See ``Store.revoke_key``."""
         wanted = {"key_id": key_id, "now": at}
-        with self._connections.writing(sql.REVOKE_KEY, wanted) as (_, found):
+        with self._connections.writing(access.REVOKE_KEY, wanted) as (_, found):
             return bool(found)
 
     # --- the store itself -----------------------------------------------------------------------
@@ -363,8 +364,8 @@ def _served(pulls: Sequence[NewPull], counts: Mapping[int, int], at: float) -> d
     columns = ("number", "arm", "reason", "key", "part", "context")
     return (
         {"now": at, "n_pulls_new": len(rows)}
-        | sql.columns_of("pull", rows, *columns)
-        | sql.columns_of("served", list(counts.items()), "arm", "n")
+        | columns_of("pull", rows, *columns)
+        | columns_of("served", list(counts.items()), "arm", "n")
     )
 
 
@@ -396,12 +397,12 @@ def _insert_arms(db: Connection, here: Mapping[str, Any], arms: Sequence[NewArm]
         for arm in arms
     ]
     columns = ("id", "config", "identity", "origin", "parent", "mutated", "admitted_at")
-    db.execute(sql.INSERT_ARMS, {**here, **sql.columns_of("arm", rows, *columns)})
+    db.execute(decisions.INSERT_ARMS, {**here, **columns_of("arm", rows, *columns)})
 
 
 def _insert_space(db: Connection, study: int, space: Mapping[str, Any], restart: Restart) -> None:
     db.execute(
-        sql.INSERT_SPACE,
+        decisions.INSERT_SPACE,
         {
             "study_id": study,
             "space": dump(space),
@@ -415,4 +416,4 @@ def _insert_space(db: Connection, study: int, space: Mapping[str, Any], restart:
 
 def _insert_event(db: Connection, study: int, seq: int, kind: str, at: float, data: str) -> None:
     row = {"study": study, "seq": seq, "kind": kind, "at": at, "data": data}
-    db.execute(sql.INSERT_EVENT, row)
+    db.execute(decisions.INSERT_EVENT, row)

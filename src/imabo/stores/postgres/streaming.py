@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from imabo.stores.postgres import statements as sql
 from imabo.stores.postgres.connections import Connections
+from imabo.stores.postgres.statements import reading
 
 _PIECE: Final = 1000
 
@@ -40,5 +40,5 @@ def stream(connections: Connections, name: str) -> Iterator[Any]:
 
 def _declare(db: Connection, study: int, last: tuple[int, int]) -> None:
     place = {"study": study, "seq": last[0], "number": last[1]}
-    db.exec_driver_sql(sql.LOG, place)
+    db.exec_driver_sql(reading.LOG, place)
     db.commit()

@@ -1,0 +1,105 @@
+"""Changes by hand: of the space, of an arm's state, of an arm that is added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from imabo.arms import ArmState, Restart
+from imabo.engine.replica import Replica
+from imabo.oracles.base import Proposal
+from imabo.space import Space
+from imabo.stores.base import ArmRecord, Change
+
+
+class Changes:
+    """Makes the changes that somebody wants, not the policy.
+
+    Args:
+        replica: The study.
+    """
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+
+    def update_space(self, space: Space) -> None:
+        """Move on to another space, retiring arms and bringing back others as it allows."""
+        self._replica.retrying(lambda now: self._update_space(space, now))
+        self._replica.refresh()
+
+    def _update_space(self, space: Space, now: float) -> None:
+        replica = self._replica
+        replica.refresh()
+        wanted = space.to_dict()
+        if replica.view.space.to_dict() == wanted:
+            return
+        snapshot = replica.store.load(replica.record.name)
+        states = states_under(space, snapshot.arms)
+        n_arms = sum(states.get(arm.id, (arm.state, None))[0] != "retired" for arm in snapshot.arms)
+        totals = snapshot.totals
+        restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
+        change = Change("space", {"space": wanted}, states, space=wanted, restart=restart)
+        replica.is_torn = True  # until it is read again
+        replica.store.change(replica.record.name, change, seq=snapshot.seq, at=now)
+
+    def add_arm(self, config: Mapping[str, object]) -> int:
+        """Admit a configuration by hand, or make it active again; returns the arm's id."""
+        return self._replica.retrying(lambda now: self._add_arm(config, now))
+
+    def _add_arm(self, config: Mapping[str, object], now: float) -> int:
+        view = self._replica.view
+        valid = view.space.validate(config)
+        row = view.row_of_config(valid)
+        if row is not None:
+            known = int(view.ids[row])
+            self._put_state(known, "active", now)
+            return known
+        new = self._replica.new_arm(Proposal(valid, origin="manual"), now)
+        self._commit(Change("arm", {"arm": new.id, "config": valid}, arms=[new]), now)
+        self._replica.admit(new)
+        return new.id
+
+    def put_state(self, arm: int, state: ArmState) -> None:
+        """Set the state of an arm that the space allows."""
+        self._replica.retrying(lambda now: self._put_state(arm, state, now))
+
+    def _put_state(self, arm: int, state: ArmState, now: float) -> None:
+        view = self._replica.view
+        row = view.row_of(arm)
+        if row is None and state != "retired":
+            return  # the space does not allow the arm, so it stays out of service
+        current = self._lasting_state(arm) if row is None else view.state_of(row)
+        if current in (state, None):
+            return
+        self._commit(Change("state", {"arm": arm, "state": state}, {arm: (state, None)}), now)
+        if row is not None:
+            view.put_state(row, state)
+
+    def _commit(self, change: Change, now: float) -> None:
+        replica = self._replica
+        replica.seq = replica.store.change(replica.record.name, change, seq=replica.seq, at=now)
+        replica.last_at = now
+
+    def _lasting_state(self, arm: int) -> ArmState | None:
+        """What an arm that the space does not allow goes back to when it is allowed again."""
+        replica = self._replica
+        for known in replica.store.load(replica.record.name).arms:
+            if known.id == arm:
+                return known.retired_from or known.state
+        return None
+
+
+def states_under(
+    space: Space, arms: Sequence[ArmRecord]
+) -> dict[int, tuple[ArmState, ArmState | None]]:
+    """The states of the arms that another space would change (see ``Change.states``).
+
+    Arms that it does not allow are retired, and arms that an earlier space retired come back.
+    """
+    states: dict[int, tuple[ArmState, ArmState | None]] = {}
+    for arm in arms:
+        allowed = space.allows(arm.config)
+        if arm.state != "retired" and not allowed:
+            states[arm.id] = ("retired", arm.state)
+        elif arm.retired_from is not None and allowed:
+            states[arm.id] = (arm.retired_from, None)
+    return states
