@@ -19,8 +19,9 @@ demo-rag: $(RAG)
 test-rag-model: $(STAMP) $(RAG)
 	IMABO_TEST_MODEL=1 $(BIN)/python -m pytest -n 0 tests/rag/test_model_server.py
 
+# One thread for the matrices of each worker: threads that wait for each other take forty times as long.
 test: $(STAMP) browser lint types
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # The report's page is opened in a real browser; Debian's is installed where that is possible.
 browser:
