@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from typing import Final
 
 import numpy as np
 
 from imabo.oracles.base import Exhausted, Proposal
 
 Outcome = Proposal | Exhausted
+
+# Read by the libraries when they are loaded; SciPy and NumPy come with OpenBLAS, or with MKL.
+_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class OracleFailed(Exception):
@@ -26,7 +33,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=serve_jobs, args=(theirs,), daemon=True)
-        self._process.start()
+        with _single_threaded():
+            self._process.start()
         theirs.close()
 
     def call(self, job: bytes) -> Outcome:
@@ -41,6 +49,22 @@ class Worker:
         """End the process at once."""
         self._process.terminate()
         self._process.join()
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """Give processes that start meanwhile one thread for matrices, unless somebody said otherwise.
+
+    The matrices of oracles are small, and the cores are busy with requests: threads that wait for
+    each other then take many times as long as one that does not wait.
+    """
+    missing = [name for name in _THREADS if name not in os.environ]
+    os.environ.update(dict.fromkeys(missing, "1"))
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
 
 
 def serve_jobs(connection: Connection) -> None:
