@@ -99,6 +99,12 @@ def _table(runs: Mapping[str, Sequence[Round]]) -> list[str]:
             f"  {name:{width}}  {mean_reward(part):6.3f}  {mean_reward(part[-half:]):9.3f}"
             f"  {hits:14.0%}"
         )
+    longest = max(map(len, runs.values()))
+    if shared < longest:
+        lines.append(
+            f"(there was time for {shared} of the {longest} questions, while all were still "
+            "learning; docs/benchmarks.md has 5,000)"
+        )
     return lines
 
 
