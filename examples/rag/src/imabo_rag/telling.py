@@ -102,8 +102,8 @@ def _table(runs: Mapping[str, Sequence[Round]]) -> list[str]:
     longest = max(map(len, runs.values()))
     if shared < longest:
         lines.append(
-            f"(there was time for {shared} of the {longest} questions, while all were still "
-            "learning; docs/benchmarks.md has 5,000)"
+            f"(there was time for {shared} of the {longest} questions; docs/benchmarks.md compares "
+            "them over 5,000)"
         )
     return lines
 
