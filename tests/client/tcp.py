@@ -21,15 +21,19 @@ FAULTS: Final[list[Fault]] = [
 def listening(handler: Handler) -> Iterator[str]:
     """The address of a TCP server on loopback that treats each connection with ``handler``."""
     loop = asyncio.new_event_loop()
-    tasks = set()  # a loop forgets those whose connection is gone
+    tasks: set[asyncio.Task[None]] = set()  # a loop forgets those whose connection is gone
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.add(asyncio.current_task())
+        task = asyncio.current_task()
+        if task is not None:
+            tasks.add(task)
         try:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await handler(reader, writer)
         finally:
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     server = loop.run_until_complete(asyncio.start_server(handle, "127.0.0.1", 0))
     thread = threading.Thread(target=loop.run_forever)
@@ -37,20 +41,21 @@ def listening(handler: Handler) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        asyncio.run_coroutine_threadsafe(_end(server), loop).result(10.0)
+        asyncio.run_coroutine_threadsafe(_end(server, tasks), loop).result(10.0)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
 
 
-async def _end(server: asyncio.Server) -> None:
+async def _end(server: asyncio.Server, tasks: set[asyncio.Task[None]]) -> None:
     server.close()
-    for _ in range(5):  # what was accepted a moment ago becomes a task in the next rounds
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
+    for _ in range(3):
+        # What was accepted a moment ago is on its way to a task of ours. Cancelled on that way, its
+        # socket would be nobody's.
+        await asyncio.sleep(0.005)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
