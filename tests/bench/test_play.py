@@ -8,6 +8,7 @@ import pytest
 from imabo.bench import play as played
 from imabo.bench.methods.base import Method, Player
 from imabo.bench.play import checkpoints, play
+from imabo.bench.problems import open_problem
 from imabo.bench.problems.base import Problem
 from imabo.bench.problems.delays import Delay
 from imabo.bench.problems.toy import Toy
@@ -28,6 +29,7 @@ class Fixed(Method):
     def start(
         self, problem: Problem, *, rounds: int, seed: int, window: float | None = None
     ) -> Player:
+        self.window = window
         return self.player
 
 
@@ -44,6 +46,10 @@ def test_a_row_by_hand(player: Scripted) -> None:
     assert row["regret"] == [0.5 + 0.0 + 0.5 + 0.25]
     assert row["average"] == [1.25 / 4]
     assert row["simple"] == [0.25]  # it recommends "middle"
+    assert row["earned"] == [0.25 + 0.75 + 0.25 + 0.5]
+    assert row["attainable"] == [4 * 0.75]
+    assert row["watched"] == [0]
+    assert row["alarms"] == []
     assert row["arms"] == [3]
     assert row["rewards"] == [4]
     assert row["best_gap"] == 0.0
@@ -118,3 +124,135 @@ def test_a_problem_checks_its_own_optimum() -> None:
         Wrong().check_optimum()
     Wrong.is_exact = False
     Wrong().check_optimum()
+
+
+class Later(Three):
+    """Three at another moment, where the means are turned round."""
+
+    optimum = 0.8
+
+    def mean(self, config: Config) -> float:
+        return 0.8 - super().mean(config)
+
+
+class Turning(Three):
+    """Three until round 2, Later from round 3 on; every other reward is lost there."""
+
+    is_changing = True
+    changes_at = 3
+    later = Later()
+    share = 1.0
+
+    def moment(self, t: int) -> Problem:
+        return self if t < 3 else self.later
+
+    def watched(self, config: Config) -> bool:
+        return config["x"] == "low"
+
+    def feedback(self, t: int) -> float:
+        return self.share if t >= 3 else 1.0
+
+
+def test_a_row_of_a_changing_problem_by_hand(player: Scripted) -> None:
+    row = play(Turning(), "fixed", 0, 4)
+    # The means are 0.25, 0.75 and then 0.55 ("low") and 0.3 ("middle").
+    assert row["earned"] == pytest.approx([0.25 + 0.75 + 0.55 + 0.3])
+    assert row["attainable"] == pytest.approx([2 * 0.75 + 2 * 0.8])
+    assert row["regret"] == pytest.approx([0.5 + 0.0 + 0.25 + 0.5])
+    assert row["watched"] == [2]
+    assert row["optimum"] == 0.75  # of round 1
+    assert row["simple"] == pytest.approx([0.8 - 0.3])  # "middle", now
+    # What is left is told as of the last round: "low" has become the best that was served.
+    assert row["arm_means"] == pytest.approx([0.55, 0.05, 0.3])
+    assert row["best_gap"] == pytest.approx(0.25)
+    assert row["off_best"] == 0.25
+    assert row["loss_off_best"] == pytest.approx(0.25)
+    assert [reward for _, reward in player.heard] == pytest.approx([0.25, 0.75, 0.55, 0.3])
+
+
+def test_means_are_worked_out_once_a_moment(player: Scripted) -> None:
+    asked = list[tuple[str, object]]()
+
+    class Counting(Turning):
+        def mean(self, config: Config) -> float:
+            asked.append(("before", config["x"]))
+            return super().mean(config)
+
+        def draw(self, config: Config, rng: object) -> float:
+            return 0.0
+
+    problem = Counting()
+    problem.quantile(0.05)
+    asked.clear()
+    player.script = ["low", "low", "low", "low"]
+    play(problem, "fixed", 0, 4)
+    assert asked == [("before", "low")]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_feedback_that_stops_coming_is_lost_in_the_same_rounds_for_all(
+    monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    class Thin(Turning):
+        share = 0.5
+
+    heard = []
+    for served in ("low", "high"):
+        player = Scripted([served] * 200)
+        monkeypatch.setattr(played, "open_method", lambda name, player=player: Fixed(player))
+        delay = Delay(lambda config: 1.0, 1.0, 1.0, window=1e9) if is_late else None
+        row = play(Thin(), "fixed", 0, 200, delay)
+        assert row["rewards"][-1] == len(player.heard)
+        heard.append([key for key, _ in player.heard])
+    assert heard[0] == heard[1]
+    assert 70 < len(heard[0]) < 130
+    assert {"1", "2"} <= set(heard[0])
+
+
+def test_a_method_hears_of_the_window_of_a_problem_that_loses_feedback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Thin(Turning):
+        share, window = 0.5, 1.0
+
+    method = Fixed(Scripted([]))
+    monkeypatch.setattr(played, "open_method", lambda name: method)
+    windows = []
+    for problem, delay in [
+        (Turning(), None),
+        (Thin(), None),
+        (Thin(), Delay(lambda config: 1.0, 1.0, 1.0, window=7.0)),
+    ]:
+        play(problem, "fixed", 0, 1, delay)
+        windows.append(method.window)
+    assert windows == [None, 1.0, 7.0]
+
+
+def test_a_changing_problem_is_reported_on_every_50_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(played, "open_method", lambda name: Fixed(Scripted(["low"] * 620)))
+    still, changing = (play(problem, "fixed", 0, 620) for problem in (Three(), Turning()))
+    assert still["checkpoints"] == checkpoints(620)
+    assert changing["checkpoints"] == sorted({*checkpoints(620), *range(50, 620, 50)})
+    for name in ("earned", "attainable", "watched", "simple", "regret"):
+        assert len(changing[name]) == len(changing["checkpoints"])
+    assert np.all(np.diff(changing["attainable"]) > 0)
+
+
+def test_alarms_of_the_player_are_in_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Alert(Scripted):
+        def alarms(self) -> list[int]:
+            return [3]
+
+    monkeypatch.setattr(played, "open_method", lambda name: Fixed(Alert(SCRIPT)))
+    assert play(Turning(), "fixed", 0, 4)["alarms"] == [3]
+
+
+def test_proposals_are_looked_at_only_at_the_usual_checkpoints() -> None:
+    row = play(open_problem("situations/move-0"), "imoss-tpe", 0, 400)
+    looked = [
+        t
+        for t, quality in zip(row["checkpoints"], row["proposal_quality"], strict=True)
+        if quality is not None
+    ]
+    assert set(looked) <= set(checkpoints(400))
+    assert len(looked) < len(row["checkpoints"])

@@ -17,6 +17,7 @@ from imabo.space import Config
 RHO: Final = 0.05  # of the rho-regret
 PROBES: Final = 4  # proposals looked at for their quality, at each checkpoint
 _ROUND_NUMBERS: Final = (100, 500, 1000, 2500, 3000, 5000, 10_000, 50_000)
+_EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 
 Row = dict[str, Any]
 
@@ -39,7 +40,7 @@ def play(problem: Problem, method: str, seed: int, rounds: int, delay: Delay | N
     comes from the seed alone, so that runs are paired and can be repeated.
     """
     player = open_method(method).start(
-        problem, rounds=rounds, seed=seed, window=None if delay is None else delay.window
+        problem, rounds=rounds, seed=seed, window=problem.window if delay is None else delay.window
     )
     run = _Run(problem, player, seed, rounds, delay)
     for t in range(1, rounds + 1):
@@ -60,10 +61,15 @@ class _Run:
         self.probing = np.random.default_rng([seed, 3])
         self.waiting: list[tuple[float, int, str, float]] = []
         self.target = problem.quantile(RHO)
-        self.due = checkpoints(rounds)
-        self.means: dict[str, float] = {}
+        self.probed = checkpoints(rounds)
+        extra = range(_EVERY, rounds + 1, _EVERY) if problem.is_changing else ()
+        self.due = sorted({*self.probed, *extra})
+        self.moment = problem.moment(1)
+        self.means: dict[Problem, dict[str, float]] = {self.moment: {}}
+        self.configs: dict[str, Config] = {}  # what was served, by its identity
         self.best_so_far = -np.inf
-        self.played = self.n_rewards = self.n_off_best = 0
+        self.played = self.n_rewards = self.n_off_best = self.n_watched = 0
+        self.earned = self.attainable = 0.0
         self.regret = self.rho_regret = self.lost_off_best = self.seconds = 0.0
         self.columns: dict[str, list[Any]] = {
             name: []
@@ -72,6 +78,9 @@ class _Run:
                 "regret",
                 "average",
                 "rho_regret",
+                "earned",
+                "attainable",
+                "watched",
                 "simple",
                 "unseen",
                 "arms",
@@ -82,6 +91,7 @@ class _Run:
 
     def step(self, t: int) -> bool:
         """One round; False when the method has nothing more to serve."""
+        self._enter(self.problem.moment(t))
         self.player.advance(float(t))
         self._deliver(t)
         began = time.perf_counter()
@@ -89,9 +99,9 @@ class _Run:
         self.seconds += time.perf_counter() - began
         if served is not None:
             self._count(served.config)
-            reward = self.problem.draw(served.config, self.noise)
-            lateness = None if self.delay is None else self.delay.draw(served.config, self.lateness)
-            if self.delay is None:
+            reward = self.moment.draw(served.config, self.noise)
+            lateness = self._lateness(t, served.config)
+            if lateness is not None and self.delay is None:
                 self._tell(served.key, reward)
             elif lateness is not None:
                 heapq.heappush(self.waiting, (t + lateness, t, served.key, reward))
@@ -99,6 +109,29 @@ class _Run:
         if served is None or t == self.due[len(self.columns["checkpoints"])]:
             self._report()
         return served is not None
+
+    def _enter(self, moment: Problem) -> None:
+        """Go on to the problem as it is now; what was served has other means there."""
+        if moment is self.moment:
+            return
+        self.moment = moment
+        self.means.setdefault(moment, {})
+        means = [self._mean(name, config) for name, config in self.configs.items()]
+        self.best_so_far = max(means, default=-np.inf)
+
+    def _mean(self, name: str, config: Config) -> float:
+        means = self.means[self.moment]
+        if name not in means:
+            means[name] = self.moment.mean(config)
+        return means[name]
+
+    def _lateness(self, t: int, config: Config) -> float | None:
+        """Rounds until the reward of this round is known; None when it never is."""
+        share = self.problem.feedback(t)
+        # Drawn by the round alone, so that the methods of a seed lose the same rewards.
+        is_sent = share >= 1.0 or self.lateness.random() < share
+        lateness = 0.0 if self.delay is None else self.delay.draw(config, self.lateness)
+        return lateness if is_sent else None
 
     def _deliver(self, t: int) -> None:
         while self.waiting and self.waiting[0][0] <= t:
@@ -113,10 +146,12 @@ class _Run:
 
     def _count(self, config: Config) -> None:
         name = self.problem.space.identity(config)
-        mean = self.means.get(name)
-        if mean is None:
-            mean = self.means[name] = self.problem.mean(config)
-        self.regret += self.problem.optimum - mean
+        self.configs.setdefault(name, config)
+        mean, optimum = self._mean(name, config), self.moment.optimum
+        self.earned += mean
+        self.attainable += optimum
+        self.n_watched += self.problem.watched(config)
+        self.regret += optimum - mean
         self.rho_regret += max(self.target - mean, 0.0)
         self.best_so_far = max(self.best_so_far, mean)
         if mean < self.best_so_far:
@@ -127,19 +162,24 @@ class _Run:
         if not self.played or self.columns["checkpoints"][-1:] == [self.played]:
             return
         best = self.player.recommend()
-        proposals = self.player.probe(PROBES, self.probing)
+        # Proposals can cost a model: not at the many further checkpoints of a changing problem.
+        is_probed = self.played in self.probed or not self.problem.is_changing
+        proposals = self.player.probe(PROBES, self.probing) if is_probed else []
         values = {
             "checkpoints": self.played,
             "regret": self.regret,
             "average": self.regret / self.played,
             "rho_regret": self.rho_regret,
-            "simple": None if best is None else self.problem.optimum - self.problem.mean(best),
-            "unseen": None if best is None else self.problem.unseen_regret(best),
+            "earned": self.earned,
+            "attainable": self.attainable,
+            "watched": self.n_watched,
+            "simple": None if best is None else self.moment.optimum - self.moment.mean(best),
+            "unseen": None if best is None else self.moment.unseen_regret(best),
             "arms": self.player.n_arms,
             "rewards": self.n_rewards,
         }
         if proposals:
-            means = [self.problem.mean(config) for config in proposals]
+            means = [self.moment.mean(config) for config in proposals]
             values["proposal_quality"] = float(np.mean(means))
         for name, column in self.columns.items():
             column.append(_short(values.get(name)))
@@ -147,7 +187,8 @@ class _Run:
     def row(self) -> Row:
         """Everything that was written down."""
         played = max(self.played, 1)
-        means = list(self.means.values())
+        # At the last moment, where the problem changes.
+        means = [self._mean(name, config) for name, config in self.configs.items()]
         # Methods that draw afresh every round have as many arms as rounds: keep a sample.
         kept = means if len(means) <= 500 else means[:: -(-len(means) // 500)]
         return {
@@ -164,7 +205,8 @@ class _Run:
             "n_proposals": self.player.n_proposals,
             "off_best": self.n_off_best / played,
             "loss_off_best": self.lost_off_best / max(self.n_off_best, 1),
-            "best_gap": self.problem.optimum - max(means, default=self.problem.optimum),
+            "best_gap": self.moment.optimum - max(means, default=self.moment.optimum),
+            "alarms": self.player.alarms(),
             "us_per_decision": 1e6 * self.seconds / played,
         }
 

@@ -25,6 +25,22 @@ SHIPPED = [
     "kr-vs-kp/lr",
     "kr-vs-kp/svm",
     "hotpotqa/2",
+    "situations/few-0",
+    "situations/prompts-2",
+    "situations/rare-0",
+    "situations/wide-0",
+    "situations/knobs-0",
+    "situations/cliff-0",
+    "situations/flat-0",
+    "situations/judge-0",
+    "situations/beta-0",
+    "situations/decoy-0",
+    "situations/move-0",
+    "situations/fall-0:noise0.1",
+    "situations/rise-0",
+    "situations/walk-0:grid11",
+    "situations/rhythm-0",
+    "situations/rate-0",
 ]
 SURROGATES = ["lcbench/167200", "lcbench/189908:uniform-ints", "rbv2-xgboost/12"]
 N_CONFIGS = 200
@@ -79,6 +95,27 @@ def test_a_problem_travels_to_another_process(problem: Problem) -> None:
     assert copy.space == problem.space
     assert copy.mean(config) == before
     assert len(written) < 100_000, "tables and sessions stay behind"
+
+
+def test_a_moment_is_a_problem_on_the_same_space_and_stays_the_same_object(
+    problem: Problem,
+) -> None:
+    config = problem.space.sample(np.random.default_rng(7))
+    first = problem.moment(1)
+    assert first is problem.moment(1)
+    assert first.mean(config) == problem.mean(config)
+    if problem.is_exact:  # others take seconds
+        assert first.optimum == problem.optimum
+    for t in (1, 3000, 50_000):
+        moment = problem.moment(t)
+        assert moment is problem.moment(t)
+        assert moment.space == problem.space
+        assert not moment.is_exact or moment.mean(config) <= moment.optimum
+        assert moment is problem or problem.is_changing
+        assert 0.0 < problem.feedback(t) <= 1.0
+        assert problem.feedback(t) == 1.0 or problem.window is not None
+    assert problem.watched(config) in (True, False)
+    assert problem.changes_at is None or problem.is_changing
 
 
 def test_runtimes_are_positive_where_they_are_known(problem: Problem) -> None:

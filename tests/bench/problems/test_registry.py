@@ -28,6 +28,7 @@ def test_every_family_is_listed_without_data() -> None:
         "rf-grid": 1,
         "kr-vs-kp": 2,
         "hotpotqa": 5,
+        "situations": 80,
         "lcbench": 3,
         "rbv2-xgboost": 4,
     }
@@ -60,6 +61,7 @@ def test_everything_listed_opens_under_its_name_or_says_what_data_it_needs() -> 
         "hpobench-mlp/credit_g:plain",
         "nasbench201/cifar10:plain",
         "rf-grid/credit-g:plain",
+        "situations/cliff-7:grid11:flip",
     ],
 )
 def test_variants_are_part_of_the_name(name: str) -> None:
@@ -87,6 +89,7 @@ def test_variants_are_part_of_the_name(name: str) -> None:
         ("kr-vs-kp/knn", "lr, svm"),
         ("kr-vs-kp/lr:plain", "'plain'"),
         ("rf-grid/iris", "credit-g"),
+        ("situations/many-0", "the kinds few, prompts"),
         ("hpobench-rf/credit-g", "146822, 31, 167120"),  # its files go by the task's number
     ],
 )

@@ -52,6 +52,10 @@ class Player(ABC):
         del count, rng
         return []
 
+    def alarms(self) -> list[int]:
+        """Rounds at which the method noticed that the problem had changed."""
+        return []
+
     def advance(self, clock: float) -> None:
         """Tell the time, in rounds; only methods that know of windows care."""
         del clock

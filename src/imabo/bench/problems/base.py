@@ -25,6 +25,9 @@ class Problem(ABC):
     name: str
     reward_range: tuple[float, float] | None = (0.0, 1.0)
     is_exact: ClassVar[bool] = True  # False: the optimum is the best of many draws
+    is_changing: ClassVar[bool] = False  # True: its moments or its share of feedback differ
+    changes_at: int | None = None  # first round after an abrupt change, where there is one
+    window: float | None = None  # rounds after which feedback is lost, where some of it is
 
     @property
     @abstractmethod
@@ -43,6 +46,24 @@ class Problem(ABC):
     def draw(self, config: Config, rng: np.random.Generator) -> float:
         """One reward: a coin flip with the true mean."""
         return float(rng.random() < self.mean(config))
+
+    def moment(self, t: int) -> Problem:
+        """The problem as it is at round ``t``, from 1; the same object while nothing changes.
+
+        The mean and the optimum of a problem that changes are those of round 1.
+        """
+        del t
+        return self
+
+    def watched(self, config: Config) -> bool:
+        """Whether requests with this configuration are counted, to see who follows a change."""
+        del config
+        return False
+
+    def feedback(self, t: int) -> float:
+        """Share of the requests of round ``t`` whose reward comes at all, in (0, 1]."""
+        del t
+        return 1.0
 
     def unseen_regret(self, config: Config) -> float | None:
         """What a configuration loses on requests that no run has seen, where there are such."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from imabo.bench.problems import hotpotqa, hpobench_rf, lcbench, rbv2, tables, toy
+from imabo.bench.problems import hotpotqa, hpobench_rf, lcbench, rbv2, situations, tables, toy
 from imabo.bench.problems.base import Problem
 from imabo.bench.problems.names import (
     Name,
@@ -134,6 +134,9 @@ _FAMILIES: dict[str, _Family] = {
     "rf-grid": _Family(lambda _: _RF_GRID, _rf_grid),
     "kr-vs-kp": _Family(lambda _: _KR_VS_KP, _kr_vs_kp),
     hotpotqa.FAMILY: _Family(lambda _: hotpotqa.FIFTHS, _hotpotqa),
+    situations.FAMILY: _Family(
+        lambda _: situations.INSTANCES, lambda name, _: situations.open_situation(name)
+    ),
     lcbench.LCBench.family: _surrogate(lcbench.LCBench, lcbench.PAPER),
     rbv2.RBv2XGBoost.family: _surrogate(rbv2.RBv2XGBoost, rbv2.EXAMPLES),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import math
 import re
@@ -32,6 +33,13 @@ class Wrapper(Problem):
         self.problem = problem
         self.name = f"{problem.name}:{variant}"
         self.reward_range = problem.reward_range
+        self.changes_at, self.window = problem.changes_at, problem.window
+        self._moments: dict[Problem, Wrapper] = {}
+
+    @property
+    def is_changing(self) -> bool:  # type: ignore[override]  # depends on what is wrapped
+        """Whether the wrapped problem changes."""
+        return self.problem.is_changing
 
     @property
     def is_exact(self) -> bool:  # type: ignore[override]  # depends on what is wrapped
@@ -55,6 +63,27 @@ class Wrapper(Problem):
     def draw(self, config: Config, rng: np.random.Generator) -> float:
         """One reward of the wrapped problem."""
         return self.problem.draw(config, rng)
+
+    def moment(self, t: int) -> Problem:
+        """The wrapped problem's moment, changed in the same respect."""
+        inner = self.problem.moment(t)
+        if inner is self.problem:
+            return self
+        if inner not in self._moments:
+            twin = copy.copy(self)
+            twin.problem, twin._moments = inner, {}
+            for computed in ("optimum", "sampled_means"):  # of another moment
+                vars(twin).pop(computed, None)
+            self._moments[inner] = twin
+        return self._moments[inner]
+
+    def watched(self, config: Config) -> bool:
+        """Whether the wrapped problem counts the configuration."""
+        return self.problem.watched(config)
+
+    def feedback(self, t: int) -> float:
+        """The wrapped problem's share."""
+        return self.problem.feedback(t)
 
     def unseen_regret(self, config: Config) -> float | None:
         """The wrapped problem's loss on requests that no run has seen."""
