@@ -23,14 +23,15 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"space"},
+    {"space", "memory"},
     {"arms"},
-    {"bounds", "confidence", "randomness", "settings", "density", "gaussian"},
+    {"bounds", "confidence", "drift", "randomness", "settings", "density", "gaussian"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {
         "checks",
         "documents",
+        "events",
         "records",
         "engine",
         "facts",

@@ -33,7 +33,14 @@ def test_without_a_model_nothing_is_believed() -> None:
 def test_beliefs_are_shown_in_read_only_columns_and_as_a_document() -> None:
     arms = three_arms()
     document = arms.put_beliefs(Beliefs(np.array(MEANS), np.array(COUNTS), STATE))
-    assert document == {"arms": [1, 2, 3], "means": MEANS, "counts": COUNTS, "state": STATE}
+    assert document == {
+        "arms": [1, 2, 3],
+        "means": MEANS,
+        "counts": COUNTS,
+        "state": STATE,
+        "skill": 1.0,
+        "rewards": 0,
+    }
     assert (arms.prior_means.tolist(), arms.prior_counts.tolist()) == (MEANS, COUNTS)
     assert arms.model_state == STATE
     for column in (arms.prior_means, arms.prior_counts):

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
+from imabo.events import Event
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
 from imabo.study import Study
@@ -17,6 +18,7 @@ __all__ = [
     "Best",
     "Choice",
     "Client",
+    "Event",
     "Float",
     "Int",
     "Pull",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imabo.errors import InvalidSetting
+from imabo.memory import Memory
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 
@@ -116,16 +117,20 @@ class Beliefs:
         means: The expected mean reward of each arm, on the unit scale.
         counts: How many rewards that expectation is worth, at least 0 (nothing known).
         state: JSON-safe; what the model starts from next time (see ``ActiveSet.model_state``).
+        skill: Share of what tells arms apart that the model knew without their own rewards, in
+            [0, 1].
 
     Example:
         >>> beliefs = Beliefs(np.array([0.5, 0.75]), np.array([0.0, 3.0]), {"scale": 0.1})
         >>> beliefs.document([1, 2])
-        {'arms': [1, 2], 'means': [0.5, 0.75], 'counts': [0.0, 3.0], 'state': {'scale': 0.1}}
+        {'arms': [1, 2], 'means': [0.5, 0.75], 'counts': [0.0, 3.0], 'state': {'scale': 0.1}, \
+'skill': 1.0}
     """
 
     means: Floats
     counts: Floats
     state: Mapping[str, Any]
+    skill: float = 1.0
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Beliefs):
@@ -134,6 +139,7 @@ class Beliefs:
             np.array_equal(self.means, other.means)
             and np.array_equal(self.counts, other.counts)
             and self.state == other.state
+            and self.skill == other.skill
         )
 
     def document(self, arms: Sequence[int]) -> dict[str, Any]:
@@ -142,11 +148,13 @@ class Beliefs:
             state = json.loads(json.dumps(dict(self.state), allow_nan=False))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise _refused(f"state is {show(self.state)}", "it must be a JSON-safe dict") from error
+        (skill,) = _checked_column("skill", [self.skill], 1, 0.0)
         return {
             "arms": list(arms),
             "means": _checked_column("means", self.means, len(arms), -math.inf),
             "counts": _checked_column("counts", self.counts, len(arms), 0.0),
             "state": state,
+            "skill": min(skill, 1.0),
         }
 
 
@@ -182,6 +190,8 @@ _COLUMNS: Final[Mapping[str, type]] = {
     "marked_rewards": np.float64,
     "marked_sums": np.float64,
     "means": np.float64,
+    "kept_rewards": np.float64,
+    "kept_means": np.float64,
     "servable": np.bool_,
     "retired": np.bool_,
     "mutated": np.int64,
@@ -204,6 +214,8 @@ class ActiveSet:
     coordinate whose mutation produced the arm, or -1), ``prior_means`` and ``prior_counts`` (what
     the oracle's model last said of each arm, see ``Beliefs``; 0 where it said nothing).
     ``model_state`` is what that model wanted to start from next time; None before it said anything.
+    ``n_now`` and ``means_now`` are ``n_rewards`` and ``means`` of the rewards that still speak of
+    now, as far as the study's ``memory`` tells; without one they are the same.
 
     Example:
         >>> from imabo import Float, Space
@@ -222,6 +234,8 @@ class ActiveSet:
     marked_rewards: Floats
     marked_sums: Floats
     means: Floats
+    kept_rewards: Floats
+    kept_means: Floats
     servable: Bools
     retired: Bools
     mutated: Ints
@@ -247,6 +261,9 @@ class ActiveSet:
         self.restart = restart or Restart()
         self.marked_at = marked_at
         self.model_state: Mapping[str, Any] | None = None
+        self.believed_at = 0
+        self.skill = 1.0
+        self.memory: Memory | None = None
         self.configs: list[Config] = []
         self.n_servable = 0
         self.n_retired = 0
@@ -323,6 +340,31 @@ class ActiveSet:
         totals = self.totals
         return self.to_unit(totals.reward_sum / totals.n_rewards) if totals.n_rewards else 0.5
 
+    @property
+    def n_now(self) -> Floats:
+        """How many rewards of each arm still speak of now."""
+        return self.n_rewards if self.memory is None else self.kept_rewards
+
+    @property
+    def means_now(self) -> Floats:
+        """Their means; NaN where there are none."""
+        return self.means if self.memory is None else self.kept_means
+
+    @property
+    def level(self) -> float:
+        """``overall_mean`` of the rewards that speak of now."""
+        if self.memory is None or self.memory.since is None:
+            return self.overall_mean
+        return self.memory.level
+
+    @property
+    def growth_start(self) -> Restart:
+        """Where the growth schedule starts: when the space last changed, or the world did."""
+        since = None if self.memory is None else self.memory.since
+        if since is None or since["n_pulls"] < self.restart.n_pulls:
+            return self.restart
+        return Restart(**{key: int(since[key]) for key in Restart.__slots__})
+
     def to_unit(self, reward: Number) -> Number:
         """A reward mapped to [0, 1] by the study's range (as it is when the range is open)."""
         return (reward - self._low) * self._scale
@@ -336,6 +378,10 @@ class ActiveSet:
         if not self.n_unrewarded:
             return self.means
         return np.where(self.n_rewards > 0, self.means, self.overall_mean)
+
+    def unit_sums(self) -> Floats:
+        """Sum of each arm's rewards on the unit scale."""
+        return (self.reward_sums - self._low * self.n_rewards) * self._scale
 
     def variances(self) -> Floats:
         """Empirical variance of each arm's rewards on the unit scale (0 where there are none)."""
@@ -441,7 +487,7 @@ class ActiveSet:
 
     def put_beliefs(self, beliefs: Beliefs) -> dict[str, Any]:
         """Set what a model expects of every row; returns the document that a store keeps."""
-        document = beliefs.document(self.ids.tolist())
+        document = beliefs.document(self.ids.tolist()) | {"rewards": self.totals.n_rewards}
         self.load_beliefs(document)
         return document
 
@@ -454,13 +500,37 @@ class ActiveSet:
             row = self._rows.get(arm)
             if row is not None:
                 means[row], counts[row] = mean, count
+        # Neither is in what earlier versions wrote.
+        self.believed_at, self.skill = document.get("rewards", 0), document.get("skill", 1.0)
         # A copy: nobody who looks at the view can change what the store has.
         self.model_state = copy.deepcopy(document["state"])
+
+    def put_memory(self, memory: Memory) -> dict[str, Any]:
+        """Set what still speaks of now; returns the document that a store keeps."""
+        self.memory = memory
+        for row in range(len(self)):
+            self._refresh_kept(row)
+        return memory.document(self.ids.tolist())
+
+    def load_memory(self, document: Mapping[str, Any]) -> None:
+        """Put a document back."""
+        is_bounded = self.reward_range is not None
+        self.put_memory(Memory.from_document(document, self._rows, len(self), is_bounded))
+
+    def _refresh_kept(self, row: int) -> None:
+        if self.memory is None:
+            return
+        n = self._columns["n_rewards"].item(row)
+        total = (self._columns["reward_sums"].item(row) - self._low * n) * self._scale
+        kept, kept_sum = self.memory.own(row, n, total) if n else (0.0, 0.0)
+        self._columns["kept_rewards"][row] = kept
+        self._columns["kept_means"][row] = kept_sum / kept if kept > 0.0 else math.nan
 
     def _refresh_mean(self, row: int) -> None:
         n = self._columns["n_rewards"][row]
         mean = self.to_unit(self._columns["reward_sums"][row] / n) if n else math.nan
         self._columns["means"][row] = mean
+        self._refresh_kept(row)
 
     def _allocate(self, capacity: int) -> None:
         shapes: dict[str, tuple[tuple[int, ...], type]] = {
@@ -470,7 +540,7 @@ class ActiveSet:
         shapes["mask"] = ((capacity, len(self.space)), np.bool_)
         for name, (shape, dtype) in shapes.items():
             column: NDArray[Any] = np.zeros(shape, dtype=dtype)
-            if name == "means":
+            if name in ("means", "kept_means"):
                 column[:] = math.nan
             old = self._columns.get(name)
             if old is not None:

@@ -1,4 +1,4 @@
-"""Studies, arms, pulls and recommendations as JSON documents: the service's and the commands'."""
+"""Studies and what they show as JSON documents: the service's and the commands'."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from imabo.arms import Arm, Pull
+from imabo.events import Event
 from imabo.recommend import Best
 from imabo.records import to_datetime
 from imabo.stores.base import Snapshot
@@ -91,4 +92,15 @@ def best_document(best: Best) -> Document:
         "interval": [end if end is not None and math.isfinite(end) else None for end in ends],
         "n_rewards": best.n_rewards,
         "level": best.level,
+        "since": None if best.since is None else stamp(best.since),
+    }
+
+
+def event_document(event: Event) -> Document:
+    """An event, with its words beside its data."""
+    return {
+        "kind": event.kind,
+        "at": stamp(event.at),
+        "data": dict(event.data),
+        "text": str(event),
     }

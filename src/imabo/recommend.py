@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
 
 import numpy as np
 
@@ -13,12 +15,16 @@ from imabo.policies.expectations import expected_means, pooled_variance, prior_c
 from imabo.settings import check_fraction
 from imabo.space import Config
 
+_MOMENTS: Final = 8.0  # that a study looks back to for a change, about
+
 
 @dataclass(frozen=True, slots=True)
 class Best:
     """The arm to keep, its mean and an interval for it (see ``Study.best`` for what it promises).
 
-    ``mean`` and ``interval`` are in the study's own reward units.
+    ``mean`` and ``interval`` are in the study's own reward units. ``since`` is when the study last
+    noticed a change, or None: then they rest on ``n_rewards`` rewards from after the change. An arm
+    that has none has the mean that it is expected to have now, and an interval that says nothing.
     """
 
     arm: int
@@ -27,6 +33,7 @@ class Best:
     interval: tuple[float, float]
     level: float
     n_rewards: int
+    since: datetime | None = None
 
 
 def recommend(arms: ActiveSet, level: float) -> Best:
@@ -51,7 +58,8 @@ def recommend(arms: ActiveSet, level: float) -> Best:
             "the best arm is chosen by its rewards",
             "serve some requests with ask() and report them with tell() first",
         )
-    if arms.prior_counts.any():
+    since = None if arms.memory is None else arms.memory.since
+    if arms.prior_counts.any() or since is not None:
         cautious = _shrunk(arms)[rows]
     else:
         rows = _contenders(arms, rows, level)
@@ -60,15 +68,44 @@ def recommend(arms: ActiveSet, level: float) -> Best:
     # Equal estimates: the higher mean first, then more rewards, then the older arm.
     place = int(np.lexsort((arms.ids[rows], -n, -means, -cautious))[0])
     row = int(rows[place])
-    low, high = _ends(arms, rows[place : place + 1], level)
-    return Best(
+    best = Best(
         arm=int(arms.ids[row]),
         config=dict(arms.configs[row]),
         mean=float(arms.reward_sums[row] / arms.n_rewards[row]),
-        interval=(arms.from_unit(float(low[0])), arms.from_unit(float(high[0]))),
+        interval=_interval(arms, *_ends(arms, rows[place : place + 1], level)),
         level=level,
         n_rewards=int(n[place]),
     )
+    return best if since is None else _of_now(arms, best, row)
+
+
+def _of_now(arms: ActiveSet, best: Best, row: int) -> Best:
+    """A recommendation that rests on what came after the last change."""
+    memory = arms.memory
+    if memory is None or memory.since is None:
+        return best
+    n, total = float(arms.n_rewards[row]), float(arms.unit_sums()[row])
+    if row < memory.n_rows:
+        n, total = n - float(memory.base[row]), total - float(memory.base_sums[row])
+    mean = total / n if n else float(expected_means(arms, prior_counts(arms))[row])
+    # The moment of the change was picked as the clearest of several: the level is shared by them.
+    level = 1.0 - (1.0 - best.level) / _MOMENTS
+    counts, sums = np.array([n]), np.array([total])
+    if arms.reward_range is not None:
+        ends = bounded_interval(counts, sums, level)
+    else:
+        ends = open_interval(counts, np.array([mean]), arms.variances()[row : row + 1], level)
+    return replace(
+        best,
+        mean=arms.from_unit(mean),
+        interval=_interval(arms, *ends),
+        n_rewards=round(n),
+        since=datetime.fromtimestamp(memory.since["at"], UTC),
+    )
+
+
+def _interval(arms: ActiveSet, low: Floats, high: Floats) -> tuple[float, float]:
+    return arms.from_unit(float(low[0])), arms.from_unit(float(high[0]))
 
 
 def _contenders(arms: ActiveSet, rows: Ints, level: float) -> Ints:
@@ -90,7 +127,7 @@ def _ends(arms: ActiveSet, rows: Ints, level: float) -> tuple[Floats, Floats]:
 def _shrunk(arms: ActiveSet) -> Floats:
     """Each arm's mean with the model's expectation as prior rewards, less one standard error."""
     prior = prior_counts(arms)
-    means, counts = expected_means(arms, prior), np.maximum(prior + arms.n_rewards, 1.0)
+    means, counts = expected_means(arms, prior), np.maximum(prior + arms.n_now, 1.0)
     if arms.reward_range is None:
         return means - np.sqrt(pooled_variance(arms) / counts)
     return means - np.sqrt(np.clip(means * (1.0 - means), 1e-4, None) / counts)

@@ -18,6 +18,7 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
+from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
@@ -45,7 +46,8 @@ class Checked:
         followed: Requests that were served as the log says (see ``apply_log``).
         rewards: Rewards that came in.
         expirations: Times that pulls expired.
-        changes: Changes by hand: of an arm's state, of the space, of an arm that was added.
+        changes: Changes by hand (of an arm's state, of the space, of an arm that was added), and
+            those of the world that were noticed.
     """
 
     decided: int
@@ -119,13 +121,15 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
     served as logged: the view that such a proposal was made from is not in the log.
     """
     as_logged = False
+    engine.feedback.is_watching = False  # when a change was noticed is in the log
     done: Counter[str] = Counter()
     for number, entry in entries:
         as_logged = as_logged or entry.get("reason") in ("prepared", "waiting")
         _apply_entry(engine, number, entry, as_logged)
         kind = entry["kind"]
         done["followed" if kind == "ask" and as_logged else kind] += 1
-    changes = done["state"] + done["arm"] + done["space"]
+    engine.feedback.is_watching = True
+    changes = done["state"] + done["arm"] + done["space"] + done["drift"]
     return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
 
@@ -204,6 +208,9 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return engine.feedback.expire_before(checked_time(entry["before"])) > 0, True
     if kind == "space":
         engine.changes.update_space(Space.from_dict(entry["space"]))
+        return None, None
+    if kind == "drift":
+        engine.changes.note_drift(Drift.from_data(entry))
         return None, None
     if kind == "arm":
         return engine.changes.add_arm(entry["config"]), entry["arm"]

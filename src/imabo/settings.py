@@ -61,6 +61,12 @@ def check_count(name: str, value: object, *, least: int = 0) -> None:
         )
 
 
+def check_flag(name: str, value: object) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool):
+        raise InvalidSetting(f"{name} is {show(value)}", "it must be True or False", "pass one")
+
+
 def check_one_of(name: str, value: object, allowed: Iterable[str]) -> None:
     """Refuse anything but one of the allowed words."""
     allowed = list(allowed)

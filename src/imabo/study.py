@@ -37,6 +37,7 @@ from imabo.errors import (
     UnknownArm,
     UnknownPull,
 )
+from imabo.events import Event, events_of
 from imabo.export import export
 from imabo.facts import Facts
 from imabo.oracles.base import Oracle
@@ -337,7 +338,9 @@ class Study(Facts):
         on rewards whose loss does not depend on their value. What it does not promise: the
         recommended arm was picked because it looked good, so over many studies the intervals of
         recommended arms miss more often than 1 - level, and on the high side. With
-        ``reward_range=None`` the promise holds only for many rewards.
+        ``reward_range=None`` the promise holds only for many rewards. And it speaks of an arm
+        whose mean stays as it is. When the study notices a change (``since``), mean and interval
+        rest on the rewards after it; of one that it has not noticed yet they cannot tell.
         """
         with self._lock:
             self._check_open()
@@ -350,6 +353,24 @@ class Study(Facts):
         with self._lock:
             self._check_open()
             return [to_arm(record) for record in self._store.load(self.name).arms]
+
+    def events(self, limit: int = 1000) -> list[Event]:
+        """What happened to the study, the newest last: changes by hand, and of the world.
+
+        Args:
+            limit: How many at most, the newest of them.
+
+        Example:
+            >>> study = Study.create("eventful", Space(x=Choice("a", "b")), seed=0)
+            >>> _ = study.pause(study.add_arm({"x": "a"}))
+            >>> [str(event) for event in study.events()]
+            ['the study was created', 'arm 1 was added by hand', 'arm 1 was paused']
+        """
+        check_count("limit", limit)
+        with self._lock:
+            self._check_open()
+            changes = self._store.changes(self.name, limit=limit)
+            return events_of(self._engine.replica.record, changes, limit)
 
     def pull(self, pull_id: str) -> Pull:
         """A pull by its id, as it stands now."""
@@ -466,6 +487,17 @@ class Study(Facts):
         """
         self._check_open()
         return self._engine.replica.store
+
+    @property
+    def n_drifts(self) -> int:
+        """Changes of the world that this object noticed, to be counted; ``events`` has them all.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> Study.create("s", Space(x=Float(0, 1)), seed=0).n_drifts
+            0
+        """
+        return self._engine.feedback.n_drifts
 
     @property
     def plot(self) -> Plots:

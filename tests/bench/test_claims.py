@@ -10,7 +10,7 @@ import pytest
 
 from imabo.bench import claims
 from imabo.bench.claims.base import Claim, Evidence, Runs
-from imabo.bench.claims.comparisons import About, AtMost, Growth, Lower, Near
+from imabo.bench.claims.comparisons import About, AtMost, Bounded, Lower, Near
 from imabo.bench.methods import open_method
 from imabo.bench.problems import problem_names
 from imabo.bench.sweep import Results
@@ -62,16 +62,48 @@ def test_about_and_at_most() -> None:
     assert holds(AtMost("regret", "a", ("p",), 11.6, above=True)) == [False]
 
 
-def test_growth_finds_the_exponent() -> None:
-    times = [10, 20, 50, 100, 200, 500, 1000]
+TIMES = [10, 20, 50, 100, 200, 500, 1000]
+
+
+def bounded(exponent: float, curves: list[list[float]]) -> tuple[bool | None, str]:
     rows = [
-        row("a", seed, 0.0, checkpoints=times, rho_regret=[(2 + seed) * t**0.6 for t in times])
-        for seed in range(3)
+        row("a", seed, 0.0, checkpoints=TIMES, rho_regret=curve)
+        for seed, curve in enumerate(curves)
     ]
-    for limit, expected in ((0.61, True), (0.59, False)):
-        (finding,) = Growth("rho_regret", "a", ("p",), limit).check(Evidence(rows))
-        assert finding.holds is expected
-        assert "t^0.600" in finding.words
+    (finding,) = Bounded("rho_regret", "a", ("p",), exponent).check(Evidence(rows))
+    return finding.holds, finding.words
+
+
+def test_bounded_compares_the_last_decade_with_what_was_before() -> None:
+    """t^0.6 over t^0.5 goes on growing; over t^0.7 it is highest at the start."""
+    curves = [[(2 + seed) * t**0.6 for t in TIMES] for seed in range(3)]
+    assert bounded(0.5, curves)[0] is False
+    assert bounded(0.6, curves)[0] is True
+    holds, words = bounded(0.7, curves)
+    assert holds
+    assert "at most 2.38 (at t = 10) up to 100, 1.77 (at 200) after" in words
+    assert "(3 seeds)" in words
+
+
+def test_bounded_allows_two_standard_errors_of_the_seeds() -> None:
+    """Constant until 100, then higher by 0.1 on average, which is or is not within the spread."""
+
+    def rising(by: float) -> list[float]:
+        return [1.0 if t <= 100 else 1.0 + by for t in TIMES]
+
+    assert bounded(0.0, [rising(0.1), rising(0.1)])[0] is False
+    assert bounded(0.0, [rising(0.1)])[0] is False  # one seed has no spread
+    holds, words = bounded(0.0, [rising(0.0), rising(0.2)])  # 0.1 ± 0.1
+    assert holds
+    assert "+0.1 ± 0.1 (2 seeds)" in words
+    assert bounded(0.0, [rising(0.06), rising(0.14)])[0] is False  # 0.1 ± 0.04
+
+
+def test_bounded_can_be_shown_without_deciding() -> None:
+    rows = [row("a", 0, 0.0, checkpoints=TIMES, rho_regret=TIMES)]
+    (finding,) = Bounded("rho_regret", "a", ("p",), 0.5, decides=False).check(Evidence(rows))
+    assert finding.holds is None
+    assert "31.6 (at 1,000) after" in finding.words
 
 
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)

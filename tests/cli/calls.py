@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from imabo import Choice, Float, Space, Study, cli, oracles, policies
+from imabo.testing.study.base import change_world, letters
 
 STUDY = "support-answers"
 N_PULLS, N_REWARDS = 150, 100  # of STUDY
+CHANGED = "changed"  # a study that noticed a change of the world
 STRANGE = "a\x1b[31m\nb"  # colours the terminal, if it gets there
 SPACE = Space(model=Choice("small", "large"), temperature=Float(0.0, 1.0))
 SMALLER: dict[str, Any] = {
@@ -74,3 +76,12 @@ def make_study(store: str, name: str = STUDY, n: int = N_PULLS) -> None:
             if i % 3:
                 rate = 0.8 if pull.config["model"] == "large" else 0.3
                 study.tell(pull.id, float(rng.random() < rate))
+
+
+def make_changed(store: str) -> None:
+    """A study whose best letter stopped being good, as it noticed."""
+    with Study.create(
+        CHANGED, letters("a", "b", "c"), oracle=oracles.Random(), store=store, seed=1
+    ) as study:
+        change_world(study)
+        study.pause(1)

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.calls import STRANGE, Imabo, make_study
+from tests.cli.calls import STRANGE, Imabo, make_changed, make_study
 from tests.server.running import RunningServer
 
 
 @pytest.fixture(scope="package")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with two studies, made once."""
+    """A database with three studies, made once."""
     path = tmp_path_factory.mktemp("template") / "imabo.db"
     make_study(f"sqlite:///{path}")
     make_study(f"sqlite:///{path}", STRANGE, 5)
+    make_changed(f"sqlite:///{path}")
     return path
 
 

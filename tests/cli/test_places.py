@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.cli.calls import SMALLER, STRANGE, STUDY, Imabo
+from tests.cli.calls import CHANGED, SMALLER, STRANGE, STUDY, Imabo
 from tests.server.running import RunningServer
 
 READS = [
@@ -21,6 +21,11 @@ READS = [
     ["arms", STUDY, "--state=active", "--state=paused", "--text=model = large"],
     ["arms", STUDY, "--state=retired"],
     ["best", STUDY, "--level=0.9"],
+    ["events", STUDY],
+    ["events", CHANGED, "--limit=1"],
+    ["show", CHANGED],
+    ["best", CHANGED],
+    ["watch", CHANGED, "--count=1"],
     ["space", STUDY],
     ["space", STUDY, "--set=smaller.json", "--dry-run"],
     ["watch", STUDY, "--count=1"],
@@ -64,7 +69,7 @@ def test_changing_says_the_same_through_a_database_and_a_service(
         assert without_times(remote.json) == without_times(local.json)
     for place in ([], ["--url", server.url]):
         names = [study["name"] for study in imabo("studies", "--json", *place).json["studies"]]
-        assert names == [STRANGE]
+        assert names == [STRANGE, CHANGED]
 
 
 def without_times(document: Any) -> Any:
@@ -84,6 +89,8 @@ def test_documents_are_those_of_the_http_api(imabo: Imabo, server: RunningServer
     assert shown["study"] == answer(f"/{STUDY}")
     assert shown["overview"] == answer(f"/{STUDY}/overview")
     assert shown["table"] == answer(f"/{STUDY}/table", limit="50")
+    assert shown["events"] == answer(f"/{STUDY}/events", limit="5")["events"]
+    assert imabo("events", CHANGED, "--json").json == answer(f"/{CHANGED}/events")
     arms = {arm["id"]: arm for arm in answer(f"/{STUDY}/arms")["arms"]}
     (paused,) = imabo("pause", STUDY, "4", "--json").json["arms"]
     assert paused == arms[4] | {"state": "paused"}

@@ -83,7 +83,8 @@ def test_as_json_it_writes_a_document_a_line(anywhere: Imabo) -> None:
     documents = [json.loads(line) for line in done.out.splitlines()]
     assert len(documents) == 2
     for document in documents:
-        assert set(document) == {"overview", "table"}
+        assert set(document) == {"overview", "table", "drift"}
+        assert document["drift"] is None
         assert document["overview"]["n_pulls"] == N_PULLS
         assert len(document["overview"]["trend"]) > 10
         assert len(document["table"]["rows"]) == 3

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import pytest
 
-from imabo import Choice, Space, Study, insight, oracles, policies
+from imabo import Choice, Event, Space, Study, insight, oracles, policies
 from imabo.errors import InvalidSetting, Refused, UnknownStudy
+from imabo.testing.study.base import change_world, letters
 from tests.client.conftest import MakeClient
 from tests.server.running import RunningServer
 
@@ -56,6 +58,20 @@ def test_key_figures_and_arms_are_those_of_insight(client: Any, facts: insight.F
     assert study.table(states="paused,retired")["n"] == 0
 
 
+def test_events_are_those_of_the_study(client: Any, server: RunningServer) -> None:
+    watched = client.create("watched", letters("a", "b", "c"), oracle=oracles.Random(), seed=1)
+    change_world(watched)
+    watched.pause(1)
+    events = watched.events()
+    mine = Study.open("watched", store=server.store)
+    assert events == mine.events()
+    assert [event.kind for event in events] == ["created", "drift", "state"]
+    assert all(isinstance(event, Event) for event in events)
+    assert watched.best().since == mine.best().since == events[1].at
+    with pytest.raises(InvalidSetting, match="at most 10000 events"):
+        watched.events(limit=10_001)
+
+
 def test_a_preview_changes_nothing(client: Any, facts: insight.Facts) -> None:
     study, space = client.study("looked-at"), Space(model=Choice("b", "d"))
     preview = study.preview_space(space)
@@ -72,7 +88,8 @@ def test_a_report_is_a_page(client: Any) -> None:
 
 def test_what_the_service_refuses_is_raised(client: Any) -> None:
     study = client.study("nothing")
-    for call in (study.overview, study.table, study.report, lambda: study.preview_space(SPACE)):
+    preview = partial(study.preview_space, SPACE)
+    for call in (study.overview, study.table, study.report, study.events, preview):
         with pytest.raises(UnknownStudy):
             call()
     with pytest.raises(Refused):

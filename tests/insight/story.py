@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from imabo import Choice, Float, Int, Pull, Space, Study, oracles, policies
-from imabo.testing.study.base import ManualClock, play
+from imabo.testing.study.base import ManualClock, letters, play
 from tests.study.traffic import SPACES, WINDOW_S, Traffic
 
 # A space in which one parameter decides the reward, and another has a meaning only sometimes.
@@ -87,7 +87,25 @@ def situations() -> dict[str, Callable[[], Study]]:
         "own schedule": lambda: instant(40, policy=policies.QRM2())[0],
         "pruned": _pruned,
         "values of any kind": _any_values,
+        "a change of the world": changed,
     }
+
+
+def changed() -> Study:
+    """A study of which the best letter stopped being good, as it noticed."""
+    clock = ManualClock(1e9)
+    study = make(
+        space=letters("a", "b", "c"), policy=policies.Informed(), oracle=oracles.Random(),
+        clock=clock,
+    )  # fmt: skip
+    for number in range(400):
+        clock.now += 1.0
+        pull = study.ask()
+        good = (0.9 if number < 300 else 0.1) if pull.config["letter"] == "a" else 0.3
+        study.tell(pull.id, float((number * 0.6180339887) % 1.0 < good))
+        if study.n_drifts:
+            break
+    return study
 
 
 def _half(pull: Pull) -> float:

@@ -13,7 +13,8 @@ from imabo import Choice, Space, insight, policies
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.insight import FIGURES, Facts
 from imabo.insight.structure import MOST_ARMS
-from tests.insight.story import eventful, instant, situations
+from imabo.testing.study.base import letters
+from tests.insight.story import changed, eventful, instant, situations
 
 
 def walk(value: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -163,3 +164,19 @@ def test_descent_keeps_all_ancestors_of_what_it_shows() -> None:
     assert all(one.parent in shown for one in model.arms if one.parent is not None)
     most = max(study.arms(), key=lambda arm: (arm.n_pulls, -arm.id))
     assert most.id in shown
+
+
+def test_changes_of_the_world_and_of_the_space_are_lines_of_different_kinds() -> None:
+    study = changed()
+    study.update_space(letters("a", "b", "c", "d"))
+    drawn = insight.figure("reward", insight.read(study))
+    lines = [shape["line"] for shape in drawn["layout"]["shapes"]]
+    assert {line["dash"] for line in lines} == {"dash", "dot"}
+    assert len({line["color"] for line in lines}) == 2
+    (marks,) = [trace for trace in drawn["data"] if trace["name"] == "change noticed"]
+    *_, noticed, _ = study.events()
+    assert marks["text"] == [str(noticed)]
+    assert "noticed that the rewards had changed" in drawn["about"]
+    calm = insight.figure("reward", insight.read(instant(50)[0]))
+    assert calm["layout"]["shapes"] == []
+    assert "noticed" not in calm["about"]

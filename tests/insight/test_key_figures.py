@@ -12,7 +12,7 @@ from imabo import Choice, Space, insight, oracles, policies
 from imabo.insight import Facts
 from imabo.policies.feedback import feedback_rate
 from imabo.testing.study.base import ManualClock
-from tests.insight.story import by_model, eventful, go_on, instant, make, situations
+from tests.insight.story import by_model, changed, eventful, go_on, instant, make, situations
 
 
 def test_counts_are_those_of_the_study() -> None:
@@ -34,6 +34,22 @@ def test_counts_are_those_of_the_study() -> None:
     )
     assert key.best.mean == pytest.approx(best.mean)
     assert key.best.interval == pytest.approx(best.interval)
+
+
+def test_after_a_change_the_best_arm_is_that_of_the_study_with_the_rewards_since() -> None:
+    study = changed()
+    key, best = insight.overview(insight.read(study)), study.best()
+    assert key.best is not None
+    assert best.since is not None
+    assert asdict(key.best) == {
+        "arm": best.arm,
+        "config": best.config,
+        "mean": best.mean,
+        "interval": best.interval,
+        "n_rewards": best.n_rewards,
+        "since": best.since.timestamp(),
+    }
+    assert best.n_rewards < study.n_rewards / 4
 
 
 @pytest.mark.parametrize(

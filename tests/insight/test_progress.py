@@ -13,9 +13,9 @@ from imabo import Choice, Space, insight, policies
 from imabo.confidence import bounded_interval
 from imabo.errors import UnknownArm
 from imabo.insight import Facts
-from imabo.insight.progress import MOST_ARMS, MOST_ARRIVALS, ROLLING
+from imabo.insight.progress import MOST_ARMS, MOST_ARRIVALS, ROLLING, _restarts
 from imabo.testing.study.base import ManualClock
-from tests.insight.story import SPACE, by_model, eventful, go_on, instant
+from tests.insight.story import SPACE, by_model, changed, eventful, go_on, instant
 
 
 def test_means_between_points_are_those_of_the_pulls_in_between() -> None:
@@ -101,6 +101,16 @@ def test_marks_lie_where_arms_entered_and_where_the_space_changed() -> None:
         assert marks[arm] == pytest.approx(number, abs=2.0)
 
 
+def test_a_mark_lies_where_a_change_of_the_world_was_noticed() -> None:
+    study = changed()
+    facts = insight.read(study)
+    (drift,) = insight.reward(facts).drifts
+    *_, event = study.events()
+    assert (drift.text, drift.at) == (str(event), event.at.timestamp())
+    assert drift.pulls == pytest.approx(study.n_pulls, abs=2.0)
+    assert insight.reward(insight.read(instant(50)[0])).drifts == []
+
+
 def test_there_are_never_too_many_marks() -> None:
     space = Space(number=Choice(*range(400)))
     study, _ = instant(300, lambda pull: 0.5, space=space, policy=policies.IMOSS(warmup=290))
@@ -125,6 +135,20 @@ def test_the_schedule_is_that_of_the_policy() -> None:
         assert effective <= pulls <= effective + 1
         assert due == math.ceil(2.0 * math.sqrt(effective + 1.0))
     assert abs(study.n_arms - (model.due[-1] or 0.0)) <= 1
+
+
+def test_the_schedule_starts_again_when_the_world_changes() -> None:
+    study = changed()
+    view, policy = study.view, study.policy
+    assert isinstance(policy, policies.Informed)
+    assert view.growth_start.n_pulls == pytest.approx(study.n_pulls, abs=2.0)
+    before = insight.growth(insight.read(study)).n_active[-1]
+    assert before == view.n_growing
+    study.update_space(Space(letter=Choice(*"abcdefghijklmnopqrstuvwxyz")))
+    study.ask(count=50)
+    assert [one.n_pulls for one in _restarts(insight.read(study))] == pytest.approx(
+        [0, view.growth_start.n_pulls, study.view.restart.n_pulls], abs=2.0
+    )
 
 
 def test_the_schedule_starts_again_when_the_space_changes() -> None:

@@ -33,10 +33,11 @@ def three_arms() -> ActiveSet:
     return believing(arms_with([1, 0, 1, 1], [0, 1], [1]), [0.5, 0.9, 0.2], [2.0, 50.0, 1.0])
 
 
-# (2 * 0.5 + 3) / (2 + 4), (7/3 * 0.9 + 1) / (7/3 + 2), (0.2 + 1) / (1 + 1)
-MEANS = [0.6666667, 0.7153846, 0.6]
+# Priors 2, 7/3 and 1, filled up to 3 with rewards of the overall mean, 5/7: (2 * 0.5 + 5/7 + 3) / 7,
+# (7/3 * 0.9 + 2/3 * 5/7 + 1) / 5, (0.2 + 2 * 5/7 + 1) / 4
+MEANS = [0.6734694, 0.7152381, 0.6571429]
 # t = 8, K = 3: log(8/12) < 0, log(8/6) = 0.2876821, log(8/3) = 0.9808293
-BUDGETS = [0.0, 0.2876821 / (7 / 3 + 2), 0.9808293 / 2]
+BUDGETS = [0.0, 0.2876821 / 5, 0.9808293 / 4]
 
 
 class TestIndex:
@@ -45,28 +46,49 @@ class TestIndex:
 
     @pytest.mark.parametrize("bonus", [0.3, 1.0])
     def test_the_index_solves_its_equation(self, bonus: float) -> None:
-        bounds = Informed(bonus=bonus).scores(three_arms())
+        bounds = Informed(bonus=bonus, top=0.0).scores(three_arms())
         for mean, budget, q in zip(MEANS, BUDGETS, bounds.tolist(), strict=True):
             kl = mean * math.log(mean / q) + (1 - mean) * math.log((1 - mean) / (1 - q))
             assert kl == pytest.approx(bonus * budget, abs=1e-6)
 
     def test_a_prior_counts_at_most_as_much_as_trust_allows(self) -> None:
-        # The second arm's 50 count for trust * 7/3: 0, 14/3; others have less than that.
+        # The second arm's 50 count for trust * 7/3: 0, 14/3; others have less than that. What is
+        # missing to 3 are rewards of the overall mean.
         for trust, n in [(0.0, 0.0), (1.0, 7 / 3), (2.0, 14 / 3), (100.0, 50.0)]:
             found = Informed(bonus=0.0, trust=trust).scores(three_arms())
-            assert found[1] == pytest.approx((n * 0.9 + 1) / (n + 2), abs=1e-9)
+            anchor = max(3.0 - n, 0.0)
+            mean = (n * 0.9 + 1 + anchor * 5 / 7) / (n + anchor + 2)
+            assert found[1] == pytest.approx(mean, abs=1e-9)
 
-    def test_without_beliefs_and_with_the_whole_bonus_it_is_the_kl_form_of_imoss(self) -> None:
-        rng = np.random.default_rng(0)
-        rewards = (rng.integers(0, 2, rng.integers(1, 30)).tolist() for _ in range(20))
-        arms = arms_with(*rewards)
-        expected = IMOSS(index="kl").scores(arms)
-        assert_allclose(Informed(bonus=1.0).scores(arms), expected, rtol=1e-12)
+    @pytest.mark.parametrize(("skill", "part"), [(1.0, 1.0), (0.5, 0.65), (0.0, 0.3)])
+    def test_a_model_whose_expectations_do_not_come_true_is_trusted_less(
+        self, skill: float, part: float
+    ) -> None:
+        arms = three_arms()
+        arms.put_beliefs(Beliefs(np.full(3, 0.9), np.full(3, 50.0), {}, skill))
+        n = part * 2.0 * 7 / 3
+        anchor = max(3.0 - n, 0.0)
+        mean = (n * 0.9 + 1 + anchor * 5 / 7) / (n + anchor + 2)
+        assert Informed(bonus=0.0, trust=2.0).scores(arms)[1] == pytest.approx(mean, abs=1e-9)
+
+    @pytest.mark.parametrize(("n_later", "left"), [(0, 1.0), (1, 1.0), (7, 0.625), (28, 0.25)])
+    def test_an_expectation_fades_as_rewards_come_that_it_did_not_know(
+        self, n_later: int, left: float
+    ) -> None:
+        """Whole while the model knew 4/5 of the rewards: 7 / (0.8 * 14), 7 / (0.8 * 35)."""
+        arms = three_arms()
+        for _ in range(n_later):
+            arms.count_pull(0)
+            arms.count_reward(0, 1.0, was_pending=True)
+        n, level = 50.0 * left, (5 + n_later) / (7 + n_later)
+        anchor = max(3.0 - n, 0.0)
+        mean = (n * 0.9 + 1 + anchor * level) / (n + anchor + 2)
+        assert Informed(bonus=0.0, trust=100.0).scores(arms)[1] == pytest.approx(mean, abs=1e-9)
 
     def test_rewards_that_are_still_out_count_as_average_ones(self) -> None:
         arms = arms_with([1, 1, 1, 1], [0, 0, 0, 0], pending=[9, 0])
-        # p = (8 + 1) / (8 + 9 + 1), so 4.5 rewards of 0.5 are expected: (4 + 2.25) / 8.5
-        assert Informed(bonus=0.0).scores(arms)[0] == pytest.approx(6.25 / 8.5)
+        # p = (8 + 1) / (8 + 9 + 1), so 4.5 rewards of 0.5 are expected, and 3 are the anchor
+        assert Informed(bonus=0.0).scores(arms)[0] == pytest.approx((4 + 2.25 + 1.5) / 11.5)
 
     def test_a_prior_never_counts_for_more_than_the_limit(self) -> None:
         found = Informed(bonus=0.0, trust=100.0, limit=10.0).scores(three_arms())
@@ -78,7 +100,9 @@ class TestIndex:
 
     def test_an_arm_without_rewards_is_taken_at_its_prior(self) -> None:
         arms = believing(arms_with([1, 1, 1, 0], []), [0.5, 0.125], [0.0, 9.0])
-        assert Informed(bonus=0.0).scores(arms)[1] == pytest.approx(0.125)
+        # As far as it goes: for 2 of the 3 rewards, the average of the arms.
+        assert Informed(bonus=0.0).scores(arms)[1] == pytest.approx((0.25 + 0.75) / 3)
+        assert Informed(bonus=0.0, trust=2.0).scores(arms)[1] == pytest.approx(0.125)
 
     def test_a_poor_expectation_ranks_a_new_arm_below_a_known_one(self) -> None:
         rewards = [[1, 1, 0] * 10] * 9
@@ -93,25 +117,47 @@ class TestIndex:
 
     def test_open_rewards_have_the_bonus_of_normal_ones(self) -> None:
         # Pooled variance 2 / (3 - 2) = 2; t = 4, K = 2: log(4/4) = 0 and log(4/2) = 0.6931472;
-        # sqrt(2 * 2 * 0.3 * 0.6931472) = 0.9120168.
+        # sqrt(2 * 2 * 0.3 * 0.6931472 / 4) = 0.4560084. Level 14/3: means (4 + 14) / 5, (10 + 14) / 4
         arms = ActiveSet.from_rewards(
             LINE, [({"x": 0.1}, [1.0, 3.0]), ({"x": 0.2}, [10.0])], reward_range=None
         )
-        assert_allclose(Informed(bonus=0.3).scores(arms), [2.0, 10.9120168], atol=1e-6)
+        found = Informed(bonus=0.3, top=0.0).scores(arms)
+        assert_allclose(found, [3.6, 6.4560084], atol=1e-6)
 
     def test_open_rewards_have_a_fair_coin_s_variance_before_any_arm_has_two(self) -> None:
-        # t = 3, K = 2: log(3/2) = 0.4054651; sqrt(2 * 0.25 * 0.3 * 0.4054651) = 0.2466170.
+        # t = 3, K = 2: log(3/2) = 0.4054651; sqrt(2 * 0.25 * 0.3 * 0.4054651 / 4) = 0.1233085.
         arms = ActiveSet.from_rewards(
             LINE, [({"x": 0.1}, [1.0]), ({"x": 0.2}, [3.0])], reward_range=None
         )
-        assert_allclose(Informed(bonus=0.3).scores(arms), [1.2466170, 3.2466170], atol=1e-6)
+        found = Informed(bonus=0.3, top=0.0).scores(arms)
+        assert_allclose(found, [1.8733085, 2.3733085], atol=1e-6)
 
     def test_open_expectations_count_as_rewards_too(self) -> None:
         arms = ActiveSet.from_rewards(
             LINE, [({"x": 0.1}, [100.0, 300.0]), ({"x": 0.2}, [])], reward_range=None
         )
         believing(arms, [500.0, -40.0], [1.0, 8.0])  # the average arm has one reward
-        assert_allclose(Informed(bonus=0.0).scores(arms), [300.0, -40.0])
+        # Level 200: (500 + 2 * 200 + 400) / 5, (-40 + 2 * 200) / 3
+        assert_allclose(Informed(bonus=0.0).scores(arms), [260.0, 120.0])
+
+
+class TestStrength:
+    """Eq. (informed-bonus): bonus (due / K)^2, between the bonus and the top."""
+
+    def test_it_is_the_bonus_while_the_set_grows_as_scheduled(self) -> None:
+        assert Informed().strength(equal_arms(30, 100)) == pytest.approx(0.1)
+        assert Informed().strength(equal_arms(60, 100)) == pytest.approx(0.1)
+
+    def test_it_grows_with_the_square_of_what_is_missing(self) -> None:
+        # 3 * sqrt(100) = 30 are due
+        assert Informed().strength(equal_arms(20, 100)) == pytest.approx(0.1 * 1.5**2)
+        assert Informed(bonus=0.2).strength(equal_arms(20, 100)) == pytest.approx(0.2 * 1.5**2)
+
+    def test_it_ends_at_the_top_and_never_below_the_bonus(self) -> None:
+        assert Informed().strength(equal_arms(3, 100)) == 0.6
+        assert Informed(top=0.3).strength(equal_arms(3, 100)) == 0.3
+        assert Informed(bonus=0.5, top=0.3).strength(equal_arms(3, 100)) == 0.5
+        assert Informed(bonus=0.0).strength(equal_arms(3, 100)) == 0.0
 
 
 class TestGrowth:
@@ -149,6 +195,19 @@ class TestGrowth:
             study.tell(study.ask().id, 0.5)
             n_arms += n_arms < 4 or n_arms < 2.0 * t**0.5
             assert study.n_arms == n_arms
+
+
+    def test_where_success_is_rare_a_success_counts_for_ten_rounds_at_most(self) -> None:
+        # 4 successes in 100 rounds: 3 * sqrt(0.4 * 101) = 19.07 arms are due
+        rewards = [[1] + [0] * 4] * 4 + [[0] * 5] * 16
+        assert Informed().growth(arms_with(*rewards[:19], [0] * 5)) is None
+        assert Informed().growth(arms_with(*rewards[:18], [0] * 10)) == "oracle"
+
+    def test_a_study_in_which_everything_fails_goes_on_to_other_arms(self) -> None:
+        study = Study.create("s", LINE, policy=Informed(), oracle=Random(), seed=0)
+        for _ in range(1000):
+            study.tell(study.ask().id, 0.0)
+        assert study.n_arms == 30  # 3 * sqrt(0.1 * 1000)
 
 
 def truth(config: Config) -> float:
@@ -247,6 +306,9 @@ class TestBursts:
         {"bonus": -0.1},
         {"trust": -0.1},
         {"trust": float("nan")},
+        {"top": -0.1},
+        {"limit": -1.0},
+        {"changes": 1},
     ],
     ids=str,
 )

@@ -52,6 +52,32 @@ class Api:
         return answer.json()
 
 
+LETTERS: dict[str, Any] = {
+    "parameters": [{"name": "letter", "type": "choice", "values": ["a", "b", "c"]}]
+}
+
+
+def watching(http: httpx.Client, study: str) -> Api:
+    """A study that looks for changes of the world, of a space of three letters."""
+    return Api(http, study, space=LETTERS, policy={"type": "Informed"})
+
+
+def change_world(api: Api) -> None:
+    """Serve a study of ``watching`` whose best letter stops being good, until it has noticed."""
+    for done in range(0, 400, 20):
+        rewards = []
+        for pull in api.ask(count=20):
+            good = (0.9 if done < 300 else 0.1) if pull["config"]["letter"] == "a" else 0.3
+            number = int(pull["id"].rpartition("-")[2])
+            reward = float((number * 0.6180339887) % 1.0 < good)
+            rewards.append({"pull": pull["id"], "reward": reward})
+        answer = api.http.post("/v1/rewards", json={"rewards": rewards})
+        assert answer.status_code == 200, answer.text
+        if api.read("/events", limit=1)["events"][0]["kind"] == "drift":
+            return
+    raise AssertionError("the change was not noticed within 100 rewards")
+
+
 def code_of(answer: httpx.Response, status: int) -> str:
     """The code of a refusal, after checks that hold for every one."""
     assert answer.status_code == status, answer.text

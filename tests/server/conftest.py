@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
+from imabo.server import logs
 from tests.server.calls import Api
 from tests.server.running import RunningServer
 
@@ -29,3 +32,16 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
 def api(http: httpx.Client, request: pytest.FixtureRequest) -> Api:
     """A study of the test's own on the shared server."""
     return Api(http, study=request.node.name[:200])
+
+
+@pytest.fixture
+def json_logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+    """What the service logs as JSON lines."""
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    logs.set_up("json")
+    yield stream
+    logs.everything.handlers = []
+    logs.everything.propagate = True
+    logs.everything.setLevel(logging.NOTSET)
+    logs.requests.disabled = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,18 +99,6 @@ def test_several_processes_add_up_their_counts(tmp_path: Path) -> None:
     assert found["imabo_errors_total", (("code", "forbidden"),)] == 2
     label = (("le", "0.0025"), ("method", "GET"), ("route", "/r"), ("status", "2xx"))
     assert found["imabo_request_seconds_bucket", label] == 2
-
-
-@pytest.fixture
-def json_logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
-    stream = io.StringIO()
-    monkeypatch.setattr("sys.stderr", stream)
-    logs.set_up("json")
-    yield stream
-    logs.log.handlers = []
-    logs.log.propagate = True
-    logs.log.setLevel(logging.NOTSET)
-    logs.requests.disabled = True
 
 
 def test_a_json_log_has_a_line_a_request_and_no_secrets(json_logs: io.StringIO) -> None:

@@ -120,10 +120,10 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store)
         writer.serve(*[1, 2] * 1000)
-    with closing(sqlite3.connect(path)) as db:  # back to the version before
+    with closing(sqlite3.connect(path)) as db:  # back to the version before them
         db.executescript(
-            "DROP TABLE milestones; DROP INDEX events_changes; "
-            f"PRAGMA user_version = {len(STEPS) - 1}"
+            "DROP TABLE memories; DROP TABLE milestones; DROP INDEX events_changes; "
+            "PRAGMA user_version = 3"
         )
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store, create=False)

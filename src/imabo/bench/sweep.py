@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -65,11 +66,24 @@ def run_task(task: Task) -> Row:
     """Play one task; runs in a worker process."""
     problem = _problem(task.problem, task.data)
     delay = None if task.delay is None else _delay(task.problem, task.data, task.delay)
-    row = play(problem, task.method, task.seed, task.rounds, delay)
+    with _without_warnings():
+        row = play(problem, task.method, task.seed, task.rounds, delay)
     shown = None
     if task.delay is not None and delay is not None:
         shown = {**asdict(task.delay), "window": delay.window}
     return {**row, "delay": shown}
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Without a line for every change that a study notices: the worlds here change on purpose."""
+    log = logging.getLogger("imabo.engine")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 @lru_cache(maxsize=32)

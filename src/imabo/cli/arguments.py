@@ -94,6 +94,18 @@ def arms(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def events(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``imabo events``."""
+    add_study(parser)
+    parser.add_argument(
+        "--limit",
+        type=_whole(1, 10_000),
+        default=50,
+        metavar="N",
+        help="list so many at most, the newest of them (%(default)s)",
+    )
+
+
 def best(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``imabo best``."""
     add_study(parser)

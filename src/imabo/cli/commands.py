@@ -39,7 +39,8 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "show",
                 "a study: its key figures and its best arms",
                 "Shows how far a study has come: requests and feedback, the reward lately beside "
-                "that of serving at random, and the arms with the highest means.",
+                "that of serving at random, the arms with the highest means, and what happened "
+                "to it last.",
                 "imabo show support-answers --top 5",
                 arguments.show,
                 f"{_READING}show",
@@ -63,11 +64,22 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 f"{_READING}best",
             ),
             Command(
+                "events",
+                "what happened to a study, the newest last",
+                "Lists what happened to a study apart from requests and rewards: arms that were "
+                "added, paused, resumed or retired by hand, changes of the space, and changes of "
+                "the rewards that the study noticed by itself (drift).",
+                "imabo events support-answers --limit 20",
+                arguments.events,
+                f"{_READING}events",
+            ),
+            Command(
                 "watch",
                 "a study live in the terminal",
-                "Follows a study: key figures, the reward over time, the best arms. It ends with q "
-                "or Ctrl-C, or by itself with --count. Where the output is no terminal it writes a "
-                "line a look; with --json, a JSON document a line.",
+                "Follows a study: key figures, the reward over time, the best arms, the newest "
+                "change that was noticed. It ends with q or Ctrl-C, or by itself with --count. "
+                "Where the output is no terminal it writes a line a look; with --json, a JSON "
+                "document a line.",
                 "imabo watch support-answers --every 1 --count 2",
                 arguments.watch,
                 "imabo.cli.watching:watch",

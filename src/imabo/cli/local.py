@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO
 from imabo import insight
 from imabo.arms import Arm, ArmState
 from imabo.cli.places import TableQuery
-from imabo.documents import Document, study_document
+from imabo.documents import Document, event_document, study_document
 from imabo.errors import UnknownStudy
 from imabo.recommend import Best
 from imabo.space import Config, Space
@@ -65,6 +65,10 @@ class LocalPlace:
     def best(self, name: str, level: float) -> Best:
         """Its recommendation."""
         return self._open(name).best(level)
+
+    def events(self, name: str, limit: int) -> list[Document]:
+        """What happened to it."""
+        return [event_document(event) for event in self._open(name).events(limit)]
 
     def arms(self, name: str) -> list[Arm]:
         """Its arms."""

@@ -45,6 +45,9 @@ class Place(Protocol):
     def best(self, name: str, level: float) -> Best:
         """Its recommendation."""
 
+    def events(self, name: str, limit: int) -> list[Document]:
+        """What happened to it, the newest last."""
+
     def arms(self, name: str) -> list[Arm]:
         """Its arms."""
 

@@ -1,8 +1,9 @@
-"""``imabo studies``, ``show``, ``arms`` and ``best``."""
+"""``imabo studies``, ``show``, ``arms``, ``best`` and ``events``."""
 
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
 from typing import Final
 
 from imabo.cli.output import (
@@ -21,6 +22,8 @@ from imabo.cli.places import TableQuery, place_of
 from imabo.documents import Document, best_document
 
 _COUNTS: Final = ("pulls", "rewards", "pending", "expired", "arms")
+_MOST_EVENTS: Final = 10_000  # that a service gives at once
+_FEW: Final = 5  # events that are shown beside other things
 
 
 def studies(options: argparse.Namespace) -> None:
@@ -47,9 +50,10 @@ def show(options: argparse.Namespace) -> None:
     with place_of(options) as place:
         study, overview = place.study(options.study), place.overview(options.study)
         table = place.table(options.study, {"limit": max(options.top, 1)})
+        happened = place.events(options.study, _FEW)
     table["rows"] = table["rows"][: options.top]
     if options.json:
-        write_json({"study": study, "overview": overview, "table": table})
+        write_json({"study": study, "overview": overview, "table": table, "events": happened})
         return
     say(f"{clean(study['name'])}: {clean(overview['state'])}")
     say()
@@ -59,6 +63,9 @@ def show(options: argparse.Namespace) -> None:
         say()
         print_table(arm_rows(table, is_short=True))
         _say_more(table)
+    say()
+    for event in happened:
+        say(f"  {event_text(event)}")
 
 
 def arms(options: argparse.Namespace) -> None:
@@ -96,8 +103,37 @@ def best(options: argparse.Namespace) -> None:
         f"arm {found.arm}: mean {number(found.mean)}, {found.level:g} interval {ends}, "
         f"{count(found.n_rewards)} rewards"
     )
+    if found.since is not None:
+        say(f"since a change noticed at {when(found.since.timestamp())}")
     for name, value in found.config.items():
         say(f"  {config_text({name: value})}")
+
+
+def events(options: argparse.Namespace) -> None:
+    """List what happened."""
+    with place_of(options) as place:
+        # One more than wanted, to know whether there are older ones.
+        found = place.events(options.study, min(options.limit + 1, _MOST_EVENTS))
+    found, has_older = found[-options.limit :], len(found) > options.limit
+    if options.json:
+        write_json({"events": found})
+        return
+    if has_older:
+        say("Older ones are left out; see: imabo events --help")
+    for event in found:
+        say(event_text(event))
+
+
+def event_text(event: Document) -> str:
+    """An event on a line.
+
+    Example:
+        >>> at = "1970-01-01T00:00:00.500000Z"
+        >>> event_text({"kind": "state", "at": at, "data": {}, "text": "arm 3 was paused"})
+        '1970-01-01 00:00:00 UTC  state    arm 3 was paused'
+    """
+    at = when(datetime.fromisoformat(event["at"]).timestamp())
+    return f"{at}  {clean(event['kind']):7}  {clean(event['text'])}"
 
 
 def key_figures(overview: Document) -> list[tuple[str, str]]:
@@ -125,6 +161,8 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
     if found is not None:
         best = f"arm {found['arm']}: {number(found['mean'])} {span(found['interval'])}, "
         best += count(found["n_rewards"], "reward")
+        if found["since"] is not None:
+            best += f" since a change noticed at {when(found['since'])}"
     figures = [
         ("requests", ", ".join(requests)),
         ("feedback", ", ".join(feedback)),

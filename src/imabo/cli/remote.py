@@ -8,7 +8,7 @@ from imabo.arms import Arm, ArmState
 from imabo.cli.places import TableQuery
 from imabo.cli.progress import Step
 from imabo.client import Client, Imported, RemoteStudy
-from imabo.documents import Document
+from imabo.documents import Document, event_document
 from imabo.recommend import Best
 from imabo.space import Config, Space
 
@@ -49,6 +49,10 @@ class RemotePlace:
     def best(self, name: str, level: float) -> Best:
         """Its recommendation."""
         return self._named(name).best(level)
+
+    def events(self, name: str, limit: int) -> list[Document]:
+        """What happened to it."""
+        return [event_document(event) for event in self._named(name).events(limit)]
 
     def arms(self, name: str) -> list[Arm]:
         """Its arms."""

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from imabo.cli.drawing import rich_table
 from imabo.cli.output import clean
-from imabo.cli.reading import arm_rows, key_figures
+from imabo.cli.reading import arm_rows, event_text, key_figures
 from imabo.cli.sparkline import labelled
 from imabo.cli.watching import Look
 
@@ -64,6 +64,9 @@ class Screen:
         plain = "utf" not in (self._console.encoding or "").lower()
         line = labelled(look.overview["trend"], max(self._console.width - 20, 10), plain=plain)
         figures.add_row(Text("over time", style="dim"), Text(line, style="green"))
+        if look.drift is not None:
+            happened = Text(event_text(look.drift), style="yellow")
+            figures.add_row(Text("last change", style="dim"), happened)
         parts: list[RenderableType] = [title, Text(), figures]
         if look.table["rows"]:
             parts += [Text(), rich_table(arm_rows(look.table, is_short=True), is_compact=True)]

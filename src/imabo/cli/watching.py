@@ -21,15 +21,20 @@ from imabo.errors import ImaboError, StoreError, Unavailable
 
 @dataclass
 class Look:
-    """What was seen at one look; ``problem`` when it is old because the place was away since."""
+    """What was seen at one look; ``problem`` when it is old because the place was away since.
+
+    ``drift`` is the event of the last change that was noticed, None when there is none.
+    """
 
     at: float
     overview: Document
     table: Document
+    drift: Document | None = None
     problem: ImaboError | None = None
 
 
 _POINTS: Final = 100  # of the reward over time
+_EVENTS: Final = 100  # in which the last change is looked for
 
 Wait = Callable[[float], bool]
 
@@ -60,6 +65,7 @@ def looks(place: Place, options: argparse.Namespace, wait: Wait) -> Iterator[Loo
                 time.time(),
                 place.overview(name, trend=_POINTS),
                 place.table(name, {"limit": max(options.top, 1)}),
+                _last_drift(place.events(name, _EVENTS)),
             )
             look.table["rows"] = look.table["rows"][: options.top]
         except (Unavailable, StoreError) as error:
@@ -70,6 +76,10 @@ def looks(place: Place, options: argparse.Namespace, wait: Wait) -> Iterator[Loo
         n_done += 1
         if n_done == options.count or wait(options.every):
             return
+
+
+def _last_drift(events: list[Document]) -> Document | None:
+    return next((event for event in reversed(events) if event["kind"] == "drift"), None)
 
 
 def _watch_live(place: Place, options: argparse.Namespace) -> Look:
@@ -104,7 +114,7 @@ def _write(look: Look, *, as_json: bool) -> None:
     elif look.problem is not None:
         tell(clean(f"imabo: {look.problem}"))
     elif as_json:
-        write_json({"overview": look.overview, "table": look.table})
+        write_json({"overview": look.overview, "table": look.table, "drift": look.drift})
     else:
         say(line_of(look))
         sys.stdout.flush()
@@ -123,4 +133,6 @@ def line_of(look: Look) -> str:
     ]
     if best is not None:
         parts.append(f"best arm {best['arm']} {number(best['mean'])} {span(best['interval'])}")
+    if look.drift is not None:
+        parts.append(f"changed {look.drift['at'][11:19]} UTC: {clean(look.drift['text'])}")
     return "  ".join(parts)

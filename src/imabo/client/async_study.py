@@ -17,6 +17,7 @@ from imabo.client.documents import RemoteFacts
 from imabo.client.study import SPOOLED
 from imabo.client.study_calls import StudyCalls
 from imabo.errors import ImaboError
+from imabo.events import Event
 from imabo.export import copy_export, export_format
 from imabo.recommend import Best
 from imabo.space import Space
@@ -169,6 +170,14 @@ class AsyncRemoteStudy:
     async def arms(self) -> list[Arm]:
         """Every arm ever admitted, in order of admission."""
         return await self._run(self._calls.arms())
+
+    async def events(self, limit: int = 1000) -> list[Event]:
+        """What happened to the study, the newest last: changes by hand, and of the world.
+
+        Args:
+            limit: How many at most, the newest of them; up to 10,000.
+        """
+        return await self._run(self._calls.events(limit))
 
     async def pull(self, pull_id: str) -> Pull:
         """A pull by its id, as it stands now."""

@@ -13,6 +13,7 @@ from imabo.arms import Arm, Pull
 from imabo.checks import stored_oracle, stored_policy
 from imabo.client.calls import Answer, Call
 from imabo.errors import ImaboError, MissingExtra, Refused, Unavailable
+from imabo.events import Event
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best
@@ -158,6 +159,7 @@ def arms_of(document: Any) -> list[Arm]:
 def best_of(document: Any) -> Best:
     """The recommendation."""
     low, high = document["interval"]
+    since = document.get("since")  # a service of before does not say
     return Best(
         arm=document["arm"],
         config=dict(document["config"]),
@@ -165,7 +167,16 @@ def best_of(document: Any) -> Best:
         interval=(low, high),
         level=document["level"],
         n_rewards=document["n_rewards"],
+        since=None if since is None else datetime.fromisoformat(since),
     )
+
+
+def events_of(document: Any) -> list[Event]:
+    """What happened."""
+    return [
+        Event(event["kind"], datetime.fromisoformat(event["at"]), dict(event["data"]))
+        for event in document["events"]
+    ]
 
 
 def results_of(pull_ids: Sequence[str]) -> Callable[[Any], list[ImaboError | None]]:

@@ -16,6 +16,7 @@ from imabo.client.documents import RemoteFacts
 from imabo.client.study_calls import StudyCalls
 from imabo.client.workers import Workers
 from imabo.errors import ImaboError
+from imabo.events import Event
 from imabo.export import copy_export, export_format
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -177,6 +178,14 @@ class RemoteStudy:
     def arms(self) -> list[Arm]:
         """Every arm ever admitted, in order of admission."""
         return self._run(self._calls.arms())
+
+    def events(self, limit: int = 1000) -> list[Event]:
+        """What happened to the study, the newest last: changes by hand, and of the world.
+
+        Args:
+            limit: How many at most, the newest of them; up to 10,000.
+        """
+        return self._run(self._calls.events(limit))
 
     def pull(self, pull_id: str) -> Pull:
         """A pull by its id, as it stands now."""

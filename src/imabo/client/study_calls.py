@@ -18,6 +18,7 @@ from imabo.client.documents import (
     arms_of,
     best_of,
     document_of,
+    events_of,
     nothing_of,
     page_of,
     pull_of,
@@ -34,6 +35,7 @@ from imabo.errors import (
     UnknownArm,
     UnknownPull,
 )
+from imabo.events import Event
 from imabo.recommend import Best
 from imabo.settings import check_count, check_fraction
 from imabo.space import Space
@@ -202,6 +204,19 @@ class StudyCalls:
     def arms(self) -> Steps[list[Arm]]:
         """Every arm."""
         return (yield from self._call(Call("GET", self._path("arms")), arms_of))
+
+    def events(self, limit: int) -> Steps[list[Event]]:
+        """The newest events."""
+        self.check_open()
+        check_count("limit", limit)
+        if limit > MAX_COUNT:
+            raise InvalidSetting(
+                f"limit is {show(limit)}",
+                f"one answer has at most {MAX_COUNT} events",
+                "ask for fewer; the exported log has all of them",
+            )
+        call = Call("GET", self._path("events"), params={"limit": limit})
+        return (yield from self._call(call, events_of))
 
     def pull(self, pull_id: str) -> Steps[Pull]:
         """A pull by its id."""

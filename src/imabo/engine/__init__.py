@@ -39,5 +39,5 @@ class Engine:
         self.replica = Replica(store, snapshot, clock)
         self.decisions = Decisions(self.replica, policy, oracle)
         self.asks = Asks(self.replica, self.decisions)
-        self.feedback = Feedback(self.replica, self.decisions)
         self.changes = Changes(self.replica)
+        self.feedback = Feedback(self.replica, self.decisions, self.changes)

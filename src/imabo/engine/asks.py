@@ -120,9 +120,10 @@ class Asks:
                 arms=draft.arms,
                 mark_at=draft.mark_at,
                 beliefs=draft.beliefs,
+                memory=draft.memory,
             )
         except StaleView:
-            if not draft.arms and draft.mark_at is None:
+            if draft.is_plain:
                 # Nothing but counts to take back: cheaper than reading the whole study again.
                 self._take_back(draft)
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from imabo.arms import ArmState, Restart
+from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
 from imabo.oracles.base import Proposal
 from imabo.space import Space
@@ -73,6 +74,23 @@ class Changes:
         self._commit(Change("state", {"arm": arm, "state": state}, {arm: (state, None)}), now)
         if row is not None:
             view.put_state(row, state)
+
+    def note_drift(self, drift: Drift | None = None) -> Drift | None:
+        """Forget what a change made untrue, and keep it in the log.
+
+        Without ``drift`` it is looked for; what there is by then, which may be None, is returned.
+        """
+        return self._replica.retrying(lambda now: self._note_drift(drift, now))
+
+    def _note_drift(self, drift: Drift | None, now: float) -> Drift | None:
+        view = self._replica.view
+        drift = drift or find_drift(view)
+        if drift is not None:
+            memory = forget(view, drift, now)
+            document = memory.document(view.ids.tolist())
+            self._commit(Change("drift", drift.data(), memory=document), now)
+            view.put_memory(memory)
+        return drift
 
     def _commit(self, change: Change, now: float) -> None:
         replica = self._replica

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from imabo.arms import ActiveSet
+from imabo.drift import is_moment, remember
 from imabo.engine.replica import Replica
 from imabo.engine.requests import Request
 from imabo.errors import NothingToServe
@@ -39,7 +40,13 @@ class Draft:
     pulls: list[NewPull] = field(default_factory=list)
     arms: list[NewArm] = field(default_factory=list)
     beliefs: dict[str, Any] | None = None
+    memory: dict[str, Any] | None = None
     mark_at: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has nothing but pulls of known arms, which are easy to take back."""
+        return not self.arms and self.mark_at is None and self.memory is None
 
 
 class Decisions:
@@ -77,6 +84,7 @@ class Decisions:
         for part in range(request.count):
             number = view.totals.n_pulls + 1
             draws = Draws(replica.record.seed, number)
+            self._remember(draft)
             rounds = draft.rounds or self.policy.rounds(view, draft.n_left)
             draft.rounds, draft.n_left = rounds, draft.n_left - 1
             decision = rounds.decide(draws)
@@ -111,6 +119,7 @@ class Decisions:
         replica, view = self._replica, self._replica.view
         replica.is_torn = True  # as in ``decide``
         number = view.totals.n_pulls + 1
+        self._remember(draft)
         if self.policy.decide(view, Draws(replica.record.seed, number)).mark:
             draft.mark_at = view.totals.n_pulls
             view.mark()
@@ -121,6 +130,16 @@ class Decisions:
         served = int(view.ids[row])
         draft.pulls.append(NewPull(number, served, reason, context=context))
         return served
+
+    def _remember(self, draft: Draft) -> None:
+        """Keep the counters of this moment when another one is due."""
+        view = self._replica.view
+        if not self.policy.watches or not is_moment(view):
+            return
+        if draft.is_loose:
+            raise StaleView
+        draft.memory = view.put_memory(remember(view))
+        draft.rounds = None
 
     def _needs_turn(self, decision: Decision) -> bool:
         """Whether a decision changes more than counts, so that it must rest on the newest view."""

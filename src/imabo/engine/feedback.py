@@ -1,13 +1,23 @@
-"""What comes after a pull: its reward, or the end of its window."""
+"""What comes after a pull: its reward, what that says of the world, or the end of its window."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from typing import Final
 
+from imabo.drift import Drift, find_drift
+from imabo.engine.changes import Changes
 from imabo.engine.decisions import Decisions
 from imabo.engine.replica import Replica
-from imabo.errors import RewardConflict
+from imabo.errors import RewardConflict, StoreError
+from imabo.events import drift_event
 from imabo.stores.base import Rewarded
+
+_log: Final = logging.getLogger(__name__)
+
+_LOOKS: Final = 8  # rewards between two looks for a change ...
+_ARMS_PER_REWARD: Final = 16  # ... or more, where there are so many times more arms
 
 
 class Feedback:
@@ -15,12 +25,20 @@ class Feedback:
 
     Args:
         replica: The study.
-        decisions: They say whether the view must be the newest.
+        decisions: They say whether the view must be the newest, and whether changes matter.
+        changes: Where a change that is noticed goes.
+
+    Attributes:
+        is_watching: Whether changes are looked for; a replay follows its log instead.
+        n_drifts: Changes that were noticed here; another process counts its own.
     """
 
-    def __init__(self, replica: Replica, decisions: Decisions) -> None:
+    def __init__(self, replica: Replica, decisions: Decisions, changes: Changes) -> None:
         self._replica = replica
         self._decisions = decisions
+        self._changes = changes
+        self.is_watching = True
+        self.n_drifts = 0
 
     def reward_many(
         self, rewards: Sequence[tuple[int, float]]
@@ -46,7 +64,33 @@ class Feedback:
             view = replica.view
             for (_, reward), did in sorted(fresh, key=lambda item: item[0][0]):
                 view.count_reward(view.row_of(did.arm), reward, was_pending=did.was_pending)
+        self._watch(len(fresh))
         return done
+
+    def _watch(self, n_fresh: int) -> None:
+        """Look for a change, now and then."""
+        if not (self.is_watching and self._decisions.policy.watches):
+            return
+        view = self._replica.view
+        n, every = view.totals.n_rewards, max(_LOOKS, len(view) // _ARMS_PER_REWARD)
+        if (n - n_fresh) // every != n // every and find_drift(view) is not None:
+            try:
+                drift = self._changes.note_drift()
+            except StoreError:
+                # The rewards are recorded. The change is found again at the next look.
+                return
+            if drift is not None:
+                self._tell_of(drift)
+
+    def _tell_of(self, drift: Drift) -> None:
+        self.n_drifts += 1
+        record = self._replica.record
+        event = drift_event(record, self._replica.last_at, drift.data())
+        facts = {"study": record.name, "kind": event.kind, **event.data}
+        text = str(event)
+        if not text.isprintable():  # a parameter's name must not forge lines of a log
+            text = repr(text)[1:-1]
+        _log.warning("study %r: %s", record.name, text, extra={"facts": facts})
 
     def expire_due(self) -> None:
         """Expire what was past its window at the last tick, when there may be something."""

@@ -170,6 +170,8 @@ class Replica:
                 view.configs[row] = dict(arm.config)
         if snapshot.beliefs is not None:
             view.load_beliefs(snapshot.beliefs)
+        if snapshot.memory is not None:
+            view.load_memory(snapshot.memory)
         view.totals = snapshot.totals
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at

@@ -9,8 +9,10 @@ rewards without a range it also says how sure it is that near configurations hav
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +34,9 @@ _LEAST_INFORMATION: Final = 1e-3
 _LEAST_SCALE: Final = 0.05  # of latent observations that hardly differ
 _LEAST_SPREAD: Final = 1e-150  # of rewards without ends; its square is still a number
 _STRONG: Final = 8.0  # log odds at which the model and its absence are believed alike
+_DOUBT: Final = 10.0  # squared errors of differences, below which the skill is not known
+_FEWEST_TO_JUDGE: Final = 20  # arms
+_LEAST_COUNT: Final = 0.05  # rewards that still speak of now, for an arm to be modelled
 _LEAST_MEAN: Final = 1e-4  # expectations stay this far from 0 and 1, where a count means little
 
 
@@ -53,10 +58,13 @@ class Surface:
     def __init__(self, arms: ActiveSet) -> None:
         self._arms = arms
         self._unordered: Bools = np.array([p.unordered for p in arms.space.parameters.values()])
-        rewarded = np.flatnonzero(arms.n_rewards > 0)
-        self.rows: Ints = rewarded[spread_subset(arms.n_rewards[rewarded], _MODELLED)]
-        self._n, self._means = arms.n_rewards[self.rows], arms.means[self.rows]
+        rewarded = np.flatnonzero(arms.n_now > _LEAST_COUNT)
+        self.rows: Ints = rewarded[spread_subset(arms.n_now[rewarded], _MODELLED)]
+        self._n, self._means = arms.n_now[self.rows], arms.means_now[self.rows]
         self._bounded = arms.reward_range is not None
+        if self._bounded:
+            # Forgetting takes weighted sums apart: rounding may leave them past the ends.
+            self._means = np.clip(self._means, 0.0, 1.0)
         self._dispersion = self._dispersed()
         values, noise = self._first_look()
         self._centre = float(values.mean())
@@ -70,11 +78,13 @@ class Surface:
     def _dispersed(self) -> float:
         """Variance of a reward: over p (1 - p) with a range (1 for coin flips), else as it is."""
         arms, rows = self._arms, self.rows
-        within = float((self._n * arms.variances()[rows]).sum())
-        spare = float(self._n.sum()) - len(rows)
+        n = arms.n_rewards[rows]  # all of them: how rewards scatter does not change with their mean
+        within = float((n * arms.variances()[rows]).sum())
+        spare = float(n.sum()) - len(rows)
         pooled = within / spare if spare > 0 else 0.0
         if self._bounded:
-            most = float((self._n * self._means * (1.0 - self._means)).sum() / self._n.sum())
+            means = arms.means[rows]
+            most = float((n * means * (1.0 - means)).sum() / n.sum())
             known = most > 0.0 and spare > 0
             return min(max(pooled / most, 0.01), 1.0) if known else 1.0
         # At least what rounding leaves of the squares, whatever unit the rewards are in.
@@ -123,6 +133,28 @@ class Surface:
 
     # --- reading --------------------------------------------------------------------------------
 
+    @cached_property
+    def _left_out(self) -> tuple[Floats, Floats]:
+        """What to expect of each arm that the model rests on, given all others."""
+        return self.process.leave_one_out()
+
+    @cached_property
+    def skill(self) -> float:
+        """Share of what tells arms apart that the others' rewards said, in [0, 1]; eq. (skill).
+
+        An arm's own luck is in its mean and not in what the others say of it, so that on average
+        their product is what was truly known.
+        """
+        if not self._bounded:
+            return self.certainty
+        expected, _ = self._as_rewards(*self._left_out)
+        level = float(self._n @ self._means / self._n.sum())
+        weights = self._n / (self._dispersion * max(level * (1.0 - level), _LEAST_MEAN))
+        known, seen = expected - level, self._means - level
+        differences = max(float(weights @ seen**2) - len(seen), 0.0)
+        foreseen = float(weights @ (known * seen)) + 0.5 * _DOUBT
+        return min(max(foreseen / (differences + _DOUBT), 0.0), 1.0)
+
     @property
     def certainty(self) -> float:
         """Probability that the model knows something; 1 for rewards with a range."""
@@ -136,6 +168,16 @@ class Surface:
         """
         return self._ahead.predict(Points.place(units, mask, self._unordered))
 
+    @property
+    def has_stalled(self) -> bool:
+        """Whether the newer half of the arms has none that is clearly better than the older."""
+        if len(self.rows) < _FEWEST_TO_JUDGE:
+            return False
+        means, newer = self.process.at_points(), self.rows > np.median(self.rows)
+        best = int(np.flatnonzero(~newer)[means[~newer].argmax()])
+        error = 1.0 / math.sqrt(1.0 / self.process.noise[best] + 1.0 / self.process.signal)
+        return bool(means[newer].max() < means[best] + 0.5 * error)
+
     def leaders(self, count: int) -> Ints:
         """Rows of the arms with the highest expected reward, shrunk towards their neighbours."""
         order = self.rows[np.argsort(-self.process.at_points(), kind="stable")]
@@ -146,7 +188,7 @@ class Surface:
         arms = self._arms
         means, variances = np.empty(len(arms) + 1), np.empty(len(arms) + 1)
         others = np.setdiff1d(np.arange(len(arms)), self.rows)
-        means[self.rows], variances[self.rows] = self.process.leave_one_out()
+        means[self.rows], variances[self.rows] = self._left_out
         rest = np.append(others, len(arms))
         means[rest], variances[rest] = self.process.predict(
             Points.place(
@@ -158,7 +200,7 @@ class Surface:
         variances[rest] += self.process.own
         expected, counts = self._as_rewards(means, variances)
         state = _remember(arms, self.process, self._n_searched) | {"evidence": self._evidence}
-        return Beliefs(expected, self.certainty * counts, state)
+        return Beliefs(expected, self.certainty * counts, state, self.skill)
 
     def _as_rewards(self, means: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """A normal belief on the model's scale as a mean reward and the count it is worth."""

@@ -23,13 +23,18 @@ _WARMUP_REWARDS: Final = 2  # for each warm-up arm, on average
 
 @dataclass(frozen=True, slots=True)
 class BestArm:
-    """The arm to keep if learning stopped now (see ``Study.best``)."""
+    """The arm to keep if learning stopped now (see ``Study.best``).
+
+    ``since`` is when the study last noticed a change, in seconds since 1970, or None: then mean,
+    interval and ``n_rewards`` are of the rewards after it.
+    """
 
     arm: int
     config: Config
     mean: float
     interval: Interval
     n_rewards: int
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +139,24 @@ def overview(facts: Facts) -> Overview:
 
 def best(facts: Facts) -> BestArm | None:
     """The recommended arm as these facts show it, None without rewards."""
-    if facts.best_arm is None:
+    if facts.best is None or facts.best.since is None:
+        return best_of_all(facts)
+    low, high = facts.best.interval
+    return BestArm(
+        arm=facts.best.arm,
+        config=dict(facts.best.config),
+        mean=facts.best.mean,
+        interval=(number(low), number(high)),
+        n_rewards=facts.best.n_rewards,
+        since=facts.best.since.timestamp(),
+    )
+
+
+def best_of_all(facts: Facts) -> BestArm | None:
+    """The recommended arm with all of its rewards, those from before a change too."""
+    if facts.best is None:
         return None
-    row = facts.arms.row_of(facts.best_arm)
+    row = facts.arms.row_of(facts.best.arm)
     record = facts.arms.records[row]
     low, high = facts.arms.intervals_of(np.array([row]))
     return BestArm(

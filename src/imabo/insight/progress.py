@@ -48,6 +48,15 @@ class SpaceChange:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticedDrift:
+    """A change of the rewards, in words, that was noticed at about so many pulls."""
+
+    text: str
+    at: float
+    pulls: float
+
+
+@dataclass(frozen=True, slots=True)
 class RewardOverTime:
     """Rewards by when they arrived; lists have an entry for each point of the past.
 
@@ -67,6 +76,7 @@ class RewardOverTime:
         arrivals: Where arms came in; of many arms, evenly picked ones.
         n_arrivals: How many arms came in.
         space_changes: Where the space changed.
+        drifts: Where the study noticed that the rewards had changed.
     """
 
     pulls: Column
@@ -84,6 +94,7 @@ class RewardOverTime:
     arrivals: list[Arrival]
     n_arrivals: int
     space_changes: list[SpaceChange]
+    drifts: list[NoticedDrift]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +184,7 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
         ],
         n_arrivals=len(arms),
         space_changes=[SpaceChange(*change) for change in facts.space_changes],
+        drifts=[NoticedDrift(*drift) for drift in facts.drifts],
     )
 
 
@@ -185,7 +197,8 @@ def growth(facts: Facts) -> Growth:
     """The active set over time, and how many arms the policy wanted by then.
 
     The policy itself is asked at each point, with the counters of that point. Where the schedule
-    restarted with an earlier change of the space is known from the milestones, so about.
+    restarted with an earlier change of the space, or of the world, is known from the milestones,
+    so about.
 
     Example:
         >>> from imabo import Float, Space, Study, insight, oracles, policies
@@ -266,10 +279,10 @@ def _wants_more(policy: Policy, arms: _Counts, n: int) -> bool:
 
 
 def _restarts(facts: Facts) -> list[Restart]:
-    """Where the schedule started, the first time and after each change of the space."""
+    """Where the schedule started: first, and after each change of the space or of the world."""
     history = facts.history
     found = [Restart()]
-    for _, at, n_pulls in facts.space_changes[:-1]:
+    for _, at, n_pulls in [*facts.space_changes[:-1], *facts.drifts]:
         after = min(int(np.searchsorted(history.at, at)), len(history) - 1)
         came = (facts.arms.admitted_at > at) & (facts.arms.admitted_at <= history.at[after])
         n_rewards, n_pending = (
@@ -280,7 +293,7 @@ def _restarts(facts: Facts) -> list[Restart]:
         found.append(Restart(int(n_pulls), n_rewards, n_pending, max(n_arms, 0)))
     if facts.space_version > 1:
         found.append(facts.restart)
-    return found
+    return sorted(found, key=lambda one: one.n_pulls)
 
 
 def traffic(facts: Facts) -> Traffic:

@@ -11,10 +11,12 @@ import numpy as np
 
 from imabo.arms import Bools, Floats, Ints, Restart, Totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
+from imabo.events import drift_event
 from imabo.insight.estimates import mean_intervals
 from imabo.insight.grouping import Grouping, Groupings, value_text
 from imabo.insight.sampling import Sample, sample_pulls
 from imabo.policies.base import Policy
+from imabo.recommend import Best
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores.base import ArmRecord, LogEntry, Milestone, Snapshot, StudyRecord
@@ -23,7 +25,7 @@ from imabo.stores.rows import ArmRows
 if TYPE_CHECKING:
     from imabo.study import Study
 
-MOST_CHANGES: Final = 1000  # the newest changes by hand that are read
+MOST_CHANGES: Final = 1000  # the newest changes that are read
 _FEW: Final = 500  # arms whose intervals are found together
 
 
@@ -215,9 +217,9 @@ class Facts:
         last_at: The time of the last thing that happened, by the study's clock.
         arms: Every arm, in columns.
         history: Counters of the past.
-        changes: The newest changes by hand.
+        changes: The newest changes, by hand and of the world.
         sample: Pulls from all over the past, a bounded number.
-        best_arm: The arm that ``Study.best`` recommends, or None without rewards.
+        best: What ``Study.best`` recommends, or None without rewards.
         groupings: The arms' values of the space's parameters, in groups.
     """
 
@@ -233,7 +235,7 @@ class Facts:
     history: History
     changes: Sequence[LogEntry]
     sample: Sample
-    best_arm: int | None
+    best: Best | None
     groupings: Groupings
 
     @property
@@ -245,6 +247,11 @@ class Facts:
     def reward_range(self) -> tuple[float, float] | None:
         """Ends of the rewards, or None when they have none."""
         return self.study.reward_range
+
+    @property
+    def best_arm(self) -> int | None:
+        """The recommended arm, or None without rewards."""
+        return None if self.best is None else self.best.arm
 
     def grouping(self, name: str) -> Grouping:
         """The arms in groups by their values of a parameter of the space."""
@@ -261,6 +268,16 @@ class Facts:
         return [
             (first + i, entry.at, float(n))
             for i, (entry, n) in enumerate(zip(entries, pulls, strict=True))
+        ]
+
+    @cached_property
+    def drifts(self) -> list[tuple[str, float, float]]:
+        """Words, time and number of pulls of each change of the world that is still known."""
+        entries = [entry for entry in self.changes if entry.kind == "drift"]
+        pulls = self.history.pulls_at([entry.at for entry in entries])
+        return [
+            (str(drift_event(self.study, entry.at, entry.data or {})), entry.at, float(n))
+            for entry, n in zip(entries, pulls, strict=True)
         ]
 
 
@@ -293,7 +310,7 @@ def read(study: Study, since: Facts | None = None) -> Facts:
         )
     store = study.store
     try:
-        best: int | None = study.best().arm
+        best: Best | None = study.best()
     except NoRewards:
         best = None
     # The snapshot last: so it has all that the milestones have.
@@ -319,7 +336,7 @@ def read(study: Study, since: Facts | None = None) -> Facts:
         history=_history(snapshot, arms, milestones, since),
         changes=tuple(changes),
         sample=sample_pulls(store, study.name, snapshot.totals.n_pulls),
-        best_arm=best,
+        best=best,
         groupings=_groupings(space, arms, snapshot.space_version, since),
     )
 

@@ -113,9 +113,12 @@ def _best(key: Overview) -> str:
     if key.best is None:
         return '<section class="best"><h2>Best</h2><p>No reward yet.</p></section>'
     config = json.dumps(key.best.config, indent=2, ensure_ascii=False)
-    said = f"Arm {key.best.arm}: mean {_with_interval(key.best.mean, key.best.interval)}"
+    said = f"Arm {key.best.arm}: mean {_with_interval(key.best.mean, key.best.interval)}, "
+    said += f"{key.best.n_rewards:,} rewards"
+    if key.best.since is not None:
+        said += f" since a change noticed at {_time(key.best.since)}"
     return (
-        f'<section class="best"><h2>Best</h2><p>{escape(said)}, {key.best.n_rewards:,} rewards</p>'
+        f'<section class="best"><h2>Best</h2><p>{escape(said)}</p>'
         f"<pre>{escape(config)}</pre></section>"
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from imabo.arms import Floats
 from imabo.insight.estimates import Estimate, numbers, random_estimate
-from imabo.insight.key_figures import best
+from imabo.insight.key_figures import best_of_all
 from imabo.insight.reading import Facts
 
 Column = list[float | None]
@@ -69,7 +69,7 @@ def cost(facts: Facts) -> Cost:
     overall = totals.reward_sum / totals.n_rewards if totals.n_rewards else np.nan
     means = np.where(known.n_rewards > 0, known.means, overall)
     worth = _products(history.by_arm[1:], means) if len(known) else np.full(len(pulls), np.nan)
-    top, at_random = best(facts), random_estimate(facts)
+    top, at_random = best_of_all(facts), random_estimate(facts)
     low, high = (None, None) if top is None else top.interval
 
     def lost(mean: float | None) -> Column:

@@ -46,6 +46,8 @@ class GP(Oracle):
         kappa: Standard deviations above the mean that count in the ranking, at least 0.
         epsilon: Share of proposals drawn from P0, in [0, 1]; above 0, the theorem's coverage
             condition holds.
+        wider: The same while newer arms are no better than older ones, in [0, 1]; where it is less
+            than ``epsilon``, that holds.
         mutations: Changes of the leading arms in the pool, at least 0.
         draws: P0 draws in the pool, at least 1.
         startup: Below this many arms with a reward, draw from P0.
@@ -62,6 +64,7 @@ class GP(Oracle):
 
     kappa: float = 2.0
     epsilon: float = 0.05
+    wider: float = 0.2
     mutations: int = 300
     draws: int = 100
     startup: int = 10
@@ -69,6 +72,7 @@ class GP(Oracle):
     def __post_init__(self) -> None:
         check_number("kappa", self.kappa, 0.0, np.inf, closed=True)
         check_number("epsilon", self.epsilon, 0.0, 1.0, closed=True)
+        check_number("wider", self.wider, 0.0, 1.0, closed=True)
         check_count("mutations", self.mutations)
         check_count("draws", self.draws, least=1)
         check_count("startup", self.startup)
@@ -91,7 +95,8 @@ class GP(Oracle):
     def _choose(
         self, arms: ActiveSet, scores: Floats, surface: Surface, rng: np.random.Generator
     ) -> Proposal | Exhausted:
-        if rng.random() < self.epsilon:
+        chance = rng.random()
+        if chance < self.epsilon or (chance < self.wider and surface.has_stalled):
             return draw_new(arms, rng)
         if surface.certainty < 1.0 and rng.random() >= surface.certainty:
             return Mutate().propose(arms, scores, rng)
@@ -105,7 +110,7 @@ class GP(Oracle):
         changes = rng.geometric(1.0 - _ONE_MORE, len(parents))
         local = mutate(arms, arms.units[parents], arms.mask[parents], changes, rng)
         drawn = [arms.space.encode(arms.space.sample(rng))[0] for _ in range(self.draws)]
-        pool = _Pool(arms.space, surface, self.kappa)
+        pool = _Pool(arms.space, surface, self.kappa, np.array(drawn))
         pool.add(np.vstack([local, drawn]), np.append(parents, _nobody(self.draws)))
         for _ in range(_REFINEMENTS):
             best = np.repeat(pool.highest()[:_REFINED], self.mutations // (3 * _REFINED))
@@ -129,20 +134,27 @@ class GP(Oracle):
         left = fresh_pool(arms, rng)
         if not left:
             return None
-        pool = _Pool(arms.space, surface, self.kappa)
-        pool.add(np.array([arms.space.encode(config)[0] for config in left]), _nobody(len(left)))
+        points = np.array([arms.space.encode(config)[0] for config in left])
+        pool = _Pool(arms.space, surface, self.kappa, points)
+        pool.add(points, _nobody(len(left)))
         return Proposal(left[int(pool.highest()[0])])
 
 
 class _Pool:
-    """Candidates and how high each could be: its mean + kappa standard deviations."""
+    """Candidates and how high each could be: its mean + kappa standard deviations; eq. (upper).
 
-    def __init__(self, space: Space, surface: Surface, kappa: float) -> None:
+    A candidate counts as no more uncertain than the middle one of ``usual`` points. Otherwise the
+    corners of the space, which are far from everything, are proposed before anything is known.
+    """
+
+    def __init__(self, space: Space, surface: Surface, kappa: float, usual: Floats) -> None:
         self._space, self._surface, self._kappa = space, surface, kappa
         self.units: Floats = np.empty((0, len(space)))
         self.mask: Bools = np.empty((0, len(space)), dtype=np.bool_)
         self.parents: Ints = np.empty(0, dtype=np.int64)
         self._upper: Floats = np.empty(0)
+        _, variances = surface.predict(*space.settle(usual))
+        self._most = float(np.median(variances))
 
     def add(self, points: Floats, parents: Ints) -> None:
         """Take in points of the unit cube, with the rows of the arms they descend from."""
@@ -150,7 +162,8 @@ class _Pool:
         means, variances = self._surface.predict(units, mask)
         self.units, self.mask = np.vstack([self.units, units]), np.vstack([self.mask, mask])
         self.parents = np.append(self.parents, parents)
-        self._upper = np.append(self._upper, means + self._kappa * np.sqrt(variances))
+        spread = np.sqrt(np.minimum(variances, self._most))
+        self._upper = np.append(self._upper, means + self._kappa * spread)
 
     def highest(self) -> Ints:
         """Places in the pool, the highest first."""

@@ -51,6 +51,11 @@ class Policy(ABC):
     def scores(self, arms: ActiveSet) -> Floats:
         """The index of every row, servable or not; oracles rank arms by it as well."""
 
+    @property
+    def watches(self) -> bool:
+        """Whether the study should keep a memory and look for changes; most do not use either."""
+        return False
+
     def starts_phase(self, arms: ActiveSet) -> bool:
         """Whether the policy forgets earlier rewards from this round on (most never do)."""
         del arms

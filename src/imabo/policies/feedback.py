@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Floats, Totals
+from imabo.arms import ActiveSet, Floats, Number, Totals
 
 UNSERVED = 1e-9  # stands for a count of zero: the bonus is then huge and finite
 
@@ -37,16 +37,21 @@ def effective_total(arms: ActiveSet) -> float:
 def effective_counts(arms: ActiveSet, rate: float | None = None) -> Floats:
     """n~ of each arm: its rewards in hand plus p times its pending pulls.
 
-    With instant feedback these are the plain counts. An arm counts for at least half of the rewards
-    that its pulls should have brought: otherwise one whose feedback never comes would keep its
-    first bonus for ever and draw all the traffic. ``rate`` stands for another p than today's.
+    With instant feedback these are the plain counts. An arm counts for at least ``least_count``:
+    otherwise one whose feedback never comes would keep its first bonus for ever and draw all the
+    traffic. ``rate`` stands for another p than today's.
     """
     totals = arms.totals
     if totals.n_pulls == totals.n_rewards:
         return np.maximum(arms.n_rewards, UNSERVED)
     p = feedback_rate(arms) if rate is None else rate
-    expected = np.maximum(arms.n_rewards + p * arms.n_pending, 0.5 * p * arms.n_pulls)
-    return np.maximum(expected, UNSERVED)
+    counts = arms.n_rewards + p * arms.n_pending
+    return np.maximum(np.maximum(counts, least_count(p, arms.n_pulls)), UNSERVED)
+
+
+def least_count(rate: float, n_pulls: Number) -> Number:
+    """What an arm's pulls count for at least: half of the rewards that they should have brought."""
+    return 0.5 * rate * n_pulls
 
 
 def printed_counts(arms: ActiveSet) -> Floats:
@@ -56,7 +61,7 @@ def printed_counts(arms: ActiveSet) -> Floats:
 
 def effective_start(arms: ActiveSet) -> float:
     """N~ at the round where the growth schedule started (t_0), by today's p."""
-    restart = arms.restart
+    restart = arms.growth_start
     if not restart.n_pulls:
         return 0.0
     return restart.n_rewards + feedback_rate(arms) * restart.n_pending

@@ -1,38 +1,57 @@
-"""The index of ``Informed``, and the arm that leads by it without the index of every arm."""
+"""The fast path of ``Informed``, and nothing else: its leading arm, found from few indices.
+
+``Informed.scores`` defines the index; here is what it takes to serve without working out all of it.
+Tests hold every decision against the definition.
+"""
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
 from math import log
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from imabo.arms import ActiveSet, Floats
 from imabo.bounds import SURELY, contenders, kl_upper, kl_upper_of
-from imabo.policies.expectations import average_rewards, expected_means, prior_counts
-from imabo.policies.feedback import UNSERVED, effective_counts, rate_of
+from imabo.policies.base import Decision, Rounds, Serve
+from imabo.policies.expectations import (
+    ANCHOR,
+    expected_means,
+    freshness,
+    most_expected,
+    prior_counts,
+)
+from imabo.policies.feedback import UNSERVED, effective_counts, least_count, rate_of
+from imabo.randomness import Draws
+
+if TYPE_CHECKING:
+    from imabo.policies.informed import Informed
+
+_LONG: Final = 16  # rounds after which the bounds of a run are made anew
 
 
 class Moment(NamedTuple):
     """What the indices of all arms share in one round.
 
-    ``rate`` is p, ``round`` is t, ``n_servable`` is K; a prior counts for at most ``most`` rewards,
-    and ``mean`` is that of all rewards.
+    ``rate`` is p, ``round`` is t, ``n_servable`` is K; an expectation counts for at most ``most``
+    rewards, of which the part ``fresh`` is left, and ``level`` is the mean of all rewards.
     """
 
     rate: float
     round: float
     n_servable: int
     most: float
-    mean: float
+    fresh: float
+    level: float
 
 
 class Known(NamedTuple):
     """What one arm's index rests on, apart from the moment."""
 
     n_rewards: float
+    n_now: float
     n_pulls: float
     n_pending: float
     prior: float
@@ -41,7 +60,10 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The mean with what a model expects, and the budget of the bonus; see ``Informed``."""
+    """The mean with what a model expects, and the budget of the bonus, as ``Informed.scores``.
+
+    ``bonus`` is the strength that the policy has now; it changes with rewards only.
+    """
 
     bonus: float
     trust: float
@@ -56,8 +78,9 @@ class Index:
             rate=rate,
             round=n_rewards + rate * totals.n_pending + 1.0,
             n_servable=max(arms.n_servable, 1),
-            most=min(self.trust * average_rewards(arms), self.limit),
-            mean=arms.overall_mean,
+            most=most_expected(arms, self.trust, self.limit),
+            fresh=freshness(arms),
+            level=arms.level,
         )
 
     def terms(self, arms: ActiveSet, now: Moment) -> tuple[Floats, Floats]:
@@ -65,29 +88,31 @@ class Index:
         prior = prior_counts(arms, self.trust, self.limit)
         n = effective_counts(arms, now.rate)
         budgets = np.maximum(np.log(now.round / (now.n_servable * n)), 0.0)
-        budgets *= self.bonus / (prior + n)
+        budgets *= self.bonus / (np.maximum(prior, ANCHOR) + n)
         return expected_means(arms, prior, np.maximum(n - arms.n_rewards, 0.0)), budgets
 
     def known(self, arms: ActiveSet, row: int, now: Moment) -> Known:
         """What the index of one arm rests on."""
-        n_rewards = float(arms.n_rewards[row])
-        prior = min(float(arms.prior_counts[row]), now.most)
-        known = n_rewards * float(arms.means[row]) if n_rewards else 0.0
+        n_now = float(arms.n_now[row])
+        prior = min(float(arms.prior_counts[row]), now.most) * now.fresh
+        anchor = max(ANCHOR - prior, 0.0)
+        own = n_now * float(arms.means_now[row]) if n_now else 0.0
         return Known(
-            n_rewards=n_rewards,
+            n_rewards=float(arms.n_rewards[row]),
+            n_now=n_now,
             n_pulls=float(arms.n_pulls[row]),
             n_pending=float(arms.n_pending[row]),
-            prior=prior,
-            sum=prior * float(arms.prior_means[row]) + known,
+            prior=prior + anchor,
+            sum=prior * float(arms.prior_means[row]) + own + anchor * now.level,
         )
 
     def terms_of(self, arm: Known, now: Moment) -> tuple[float, float]:
         """Mean and budget of one arm."""
-        n_rewards, n_pulls, n_pending, prior, total = arm
-        rate, t, n_servable, _, mean = now
+        n_rewards, n_now, n_pulls, n_pending, prior, total = arm
+        rate, t, n_servable, _, _, level = now
         # Written out, as this is what most of a decision's time goes to.
         n = n_rewards + rate * n_pending
-        least = 0.5 * rate * n_pulls
+        least = least_count(rate, n_pulls)
         if n < least:
             n = least
         if n < UNSERVED:
@@ -95,7 +120,7 @@ class Index:
         waiting = n - n_rewards if n > n_rewards else 0.0
         ratio = t / (n_servable * n)
         budget = log(ratio) * (self.bonus / (prior + n)) if ratio > 1.0 else 0.0
-        return (total + waiting * mean) / (prior + n_rewards + waiting), budget
+        return (total + waiting * level) / (prior + n_now + waiting), budget
 
     def leaders(self, arms: ActiveSet) -> list[int]:
         """The servable rows of highest index, ties included, in order."""
@@ -172,3 +197,41 @@ class Run:
         for entry in self._seen:
             heapq.heappush(self._heap, (-bound, row) if entry[1] == row else entry)
         self._seen.clear()
+
+
+class InformedRounds(Rounds):
+    """Rounds of ``Informed`` in a row, which share their bounds."""
+
+    policy: Informed
+
+    def __init__(self, policy: Informed, arms: ActiveSet, n: int) -> None:
+        super().__init__(policy, arms)
+        self._left = n
+        self._run: Run | None = None
+        self._run_left = 0
+        self._served = 0
+
+    def decide(self, draws: Draws) -> Decision:
+        """The decision of the next round."""
+        return self.policy.expansion(self.arms) or self.serve(draws)
+
+    def serve(self, draws: Draws) -> Serve:
+        """The known arm to serve, when no new one is to be had."""
+        self._left -= 1
+        row = self.policy.tried_again(self.arms)
+        if row is not None:
+            self._run = None  # it has not seen this arm served
+            return Serve(row)
+        if self._run is not None and self._run_left:
+            self._run.served(self._served)
+        else:
+            self._run_left = min(max(self._left + 1, 1), _LONG)
+            self._run = Run(self.policy.index(self.arms), self.arms, self._run_left)
+        self._run_left -= 1
+        self._served = one_of(self._run.leaders(), draws)
+        return Serve(self._served)
+
+
+def one_of(rows: list[int], draws: Draws) -> int:
+    """One of the rows that lead alike."""
+    return rows[0] if len(rows) == 1 else int(draws.rng.choice(rows))

@@ -9,6 +9,7 @@ import time
 from typing import Any, Final
 
 log: Final = logging.getLogger("imabo.server")
+everything: Final = logging.getLogger("imabo")  # what studies say, too
 requests: Final = logging.getLogger("imabo.server.requests")
 requests.disabled = True  # until they are asked for
 
@@ -43,9 +44,9 @@ def set_up(form: str) -> None:
         handler.setFormatter(JsonLines())
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.handlers = [handler]
-    log.propagate = False
-    log.setLevel(logging.INFO)
+    everything.handlers = [handler]
+    everything.propagate = False
+    everything.setLevel(logging.INFO)
     requests.disabled = form != "json"
 
 

@@ -84,6 +84,7 @@ class Metrics:
             "rewards": self.n_rewards,
             "waiting": self._commits.n_waiting,
             "errors": dict(self._errors),
+            "drifts": self._office.n_drifts(),
             "sizes": [self._commits.sizes.counts, self._commits.sizes.total],
             "requests": [
                 [*label, histogram.counts, histogram.total]
@@ -109,6 +110,7 @@ class Metrics:
             "imabo_rewards", "rewards that were recorded", sum(c["rewards"] for c in everyone)
         )
         yield self._error_family(everyone)
+        yield self._drift_family(everyone, caller)
         yield self._request_family(everyone)
         sizes = Histogram(self._commits.sizes.bounds)
         for counts in everyone:
@@ -128,6 +130,19 @@ class Metrics:
                 codes[code] = codes.get(code, 0) + n
         for code, n in sorted(codes.items()):
             family.add_metric([code], n)
+        return family
+
+    def _drift_family(self, everyone: list[dict[str, Any]], caller: KeyRecord | None) -> Metric:
+        family = CounterMetricFamily(
+            "imabo_drifts", "changes of the world that were noticed", labels=["study"]
+        )
+        studies: dict[str, int] = {}
+        for counts in everyone:
+            for name, n in counts["drifts"].items():
+                studies[name] = studies.get(name, 0) + n
+        for name, n in sorted(studies.items()):
+            if may_see(caller, name):
+                family.add_metric([name], n)
         return family
 
     def _request_family(self, everyone: list[dict[str, Any]]) -> Metric:

@@ -164,6 +164,10 @@ class Office:
         with self._lock:
             return [self._open[name] for name in sorted(self._open)]
 
+    def n_drifts(self) -> dict[str, int]:
+        """How many changes the open studies noticed here, by name; never blocks."""
+        return {study.name: study.n_drifts for study in list(self._open.values())}
+
     def age_s(self, name: str) -> float:
         """How long ago the view of an open study was last known to be true."""
         seen = self._seen.get(name)

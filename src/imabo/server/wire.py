@@ -13,6 +13,7 @@ from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 
 MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
+MAX_EVENTS = 10_000  # of one request
 
 _SPACE: JsonDict = {
     "parameters": [
@@ -197,6 +198,14 @@ class PageQuery(BaseModel):
     limit: int = Field(100, ge=1, le=MAX_PULLS)
 
 
+class EventsQuery(BaseModel):
+    """How many events, the newest of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(100, ge=0, le=MAX_EVENTS)
+
+
 class LevelQuery(BaseModel):
     """How sure an interval is to be."""
 
@@ -324,6 +333,25 @@ class BestAnswer(BaseModel):
     interval: Annotated[list[float | None], Field(min_length=2, max_length=2)]
     n_rewards: int
     level: float
+    since: Time | None = Field(
+        description="when the study last noticed a change: mean, interval and n_rewards are of "
+        "the rewards after it; null when it never did"
+    )
+
+
+class EventAnswer(BaseModel):
+    """Something that happened to a study, as values and in words."""
+
+    kind: Literal["created", "state", "arm", "space", "drift"]
+    at: Time
+    data: dict[str, Any] = Field(examples=[{"arm": 3, "state": "paused"}])
+    text: str = Field(examples=["arm 3 was paused"])
+
+
+class EventsAnswer(BaseModel):
+    """The newest events, the oldest of them first."""
+
+    events: list[EventAnswer]
 
 
 class ExpiredAnswer(BaseModel):

@@ -63,6 +63,9 @@ class BestArm(BaseModel):
     mean: float
     interval: Interval
     n_rewards: int
+    since: Seconds | None = Field(
+        description="when the study last noticed a change: the numbers are of the rewards after it"
+    )
 
 
 class OverviewAnswer(BaseModel):

@@ -30,6 +30,8 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * A study has at most one document of beliefs: what its oracle's model expects of the arms, as
   JSON-safe values that mean nothing to the store. ``serve`` replaces it whole, in the transaction
   of what it serves; ``load`` hands it to those who may not have it yet.
+* So with its memory: what the arms' counters were at some moments, and which rewards still count.
+  ``serve`` or ``change`` replaces it whole, and ``load`` hands it out like the beliefs.
 * Numbers come back exactly as they went in, and what was loaded never changes afterwards.
 * ``prune`` forgets pulls that are finished and old. The counters keep what they taught; the log and
   the list of pulls no longer have them, nor their keys.
@@ -157,7 +159,8 @@ class KeyRecord:
 class Snapshot:
     """A study at one ``seq``; ``arms`` are all of them, or those changed since an earlier one.
 
-    ``beliefs`` is the document that ``serve`` last got, None without one or when it is not newer.
+    ``beliefs`` is the document that ``serve`` last got, ``memory`` the one that ``serve`` or
+    ``change`` last got; None without one or when it is not newer.
     """
 
     study: StudyRecord
@@ -171,6 +174,7 @@ class Snapshot:
     last_at: float
     oldest_pending_at: float | None
     beliefs: Mapping[str, Any] | None = None
+    memory: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +207,18 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change by hand: arm states, a new arm, a new space. ``kind`` and ``data`` go to the log."""
+    """A change by hand (arm states, a new arm, a new space), or one of the world that was noticed.
 
-    kind: Literal["state", "arm", "space"]
+    ``kind`` and ``data`` go to the log.
+    """
+
+    kind: Literal["state", "arm", "space", "drift"]
     data: Mapping[str, Any]
     states: Mapping[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
     arms: Sequence[NewArm] = ()
     space: Mapping[str, Any] | None = None
     restart: Restart | None = None
+    memory: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +229,7 @@ class LogEntry:
     """
 
     seq: int
-    kind: Literal["ask", "tell", "expire", "state", "arm", "space"]
+    kind: Literal["ask", "tell", "expire", "state", "arm", "space", "drift"]
     at: float
     pull: int | None = None
     arm: int | None = None
@@ -309,11 +317,13 @@ class Store(ABC):
         arms: Sequence[NewArm] = (),
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
     ) -> int:
         """Commit pulls, and the arms admitted for them; returns the new ``seq``.
 
         ``mark_at`` (a number of pulls) also copies every arm's counters to its marked ones, as they
-        were before these pulls. ``beliefs`` replaces the study's document; None leaves it.
+        were before these pulls. ``beliefs`` and ``memory`` replace the study's documents; None leaves
+        them.
         """
 
     @abstractmethod
@@ -347,7 +357,7 @@ class Store(ABC):
 
     @abstractmethod
     def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
-        """Commit a change by hand; returns the new ``seq``."""
+        """Commit a change by hand, or one that was noticed; returns the new ``seq``."""
 
     @abstractmethod
     def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
@@ -374,7 +384,7 @@ class Store(ABC):
 
     @abstractmethod
     def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
-        """The newest changes by hand (``state``, ``arm``, ``space``), the oldest of them first.
+        """The newest changes (``state``, ``arm``, ``space``, ``drift``), the oldest of them first.
 
         At most ``limit``, which is at least 0. Never reads the pulls, however many there are.
         """

@@ -118,6 +118,7 @@ class MemoryStore(Store):
                 last_at=study.last_at,
                 oldest_pending_at=study.oldest_pending_at(),
                 beliefs=study.beliefs if study.beliefs_seq > since else None,
+                memory=study.memory if study.memory_seq > since else None,
             )
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
@@ -135,6 +136,7 @@ class MemoryStore(Store):
         arms: Sequence[NewArm] = (),
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
     ) -> int:
         """See ``Store.serve``."""
         with self._lock:
@@ -146,6 +148,8 @@ class MemoryStore(Store):
             study.last_at = at
             if beliefs is not None:
                 study.beliefs, study.beliefs_seq = beliefs, study.seq
+            if memory is not None:
+                study.memory, study.memory_seq = memory, study.seq
             if mark_at is not None:
                 study.marked_at = mark_at
                 for arm in study.arms.values():
@@ -245,6 +249,8 @@ class MemoryStore(Store):
             if change.space is not None and change.restart is not None:
                 study.spaces.append(change.space)
                 study.restart = change.restart
+            if change.memory is not None:
+                study.memory, study.memory_seq = change.memory, study.seq
             study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
             return study.seq
 

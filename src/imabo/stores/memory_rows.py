@@ -88,6 +88,8 @@ class StudyRows:
         self.identities: set[str] = set()
         self.beliefs: Mapping[str, Any] | None = None
         self.beliefs_seq = 0
+        self.memory: Mapping[str, Any] | None = None
+        self.memory_seq = 0
         self.events: list[LogEntry] = []
         self.milestones: dict[int, Milestone] = {}  # by their number of pulls, in order
         self.n_rewards = self.n_pending = 0

@@ -49,12 +49,12 @@ def to_snapshot(name: str, facts: Sequence[Any], arms: Sequence[ArmRecord]) -> S
         name: Its name.
         facts: Token, seed, policy, oracle, ends of the rewards, window, time of creation, seq; four
             totals, marked_at, last_at; the first space; version, space and the four counts of its
-            restart; the beliefs and the time of the oldest pending pull.
+            restart; the beliefs, the memory and the time of the oldest pending pull.
         arms: Its arms.
     """
     token, seed, policy, oracle, low, high, window_s, created_at, seq, *rest = facts
     *totals, marked_at, last_at, first, version, space = rest[:9]
-    *restart, beliefs, oldest = rest[9:]
+    *restart, beliefs, memory, oldest = rest[9:]
     return Snapshot(
         study=StudyRecord(
             name=name,
@@ -77,6 +77,7 @@ def to_snapshot(name: str, facts: Sequence[Any], arms: Sequence[ArmRecord]) -> S
         last_at=last_at,
         oldest_pending_at=oldest,
         beliefs=None if beliefs is None else json.loads(beliefs),
+        memory=None if memory is None else json.loads(memory),
     )
 
 

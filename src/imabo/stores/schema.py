@@ -143,6 +143,15 @@ STEPS: Final[Steps] = (
         # Changes by hand are few; the expiries between them may be many.
         "CREATE INDEX events_changes ON events (study, seq) WHERE kind != 'expire'",
     ),
+    (
+        """
+        CREATE TABLE memories (
+            study INTEGER PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 

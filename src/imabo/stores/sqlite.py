@@ -35,6 +35,7 @@ from imabo.stores.sqlite_rows import (
     changes_of,
     check_arms,
     check_known,
+    document_of,
     insert_arms,
     insert_event,
     insert_pulls,
@@ -42,6 +43,7 @@ from imabo.stores.sqlite_rows import (
     milestones_of,
     names_in,
     oldest_pending_at,
+    put_document,
     record,
     spaces_of,
 )
@@ -164,10 +166,8 @@ class SQLiteStore(Store):
                 (study, since),
             ).fetchall()
             oldest = oldest_pending_at(db, study)
-            (beliefs,) = db.execute(
-                "SELECT max(document) FROM beliefs WHERE study = ? AND seq > ?", (study, since)
-            ).fetchone()
-        columns = (*facts, first, version, space, *restart, beliefs, oldest)
+            documents = [document_of(db, table, study, since) for table in ("beliefs", "memories")]
+        columns = (*facts, first, version, space, *restart, *documents, oldest)
         return to_snapshot(name, columns, ArmRows(arms))
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
@@ -185,9 +185,9 @@ class SQLiteStore(Store):
         arms: Sequence[NewArm] = (),
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
     ) -> int:
         """See ``Store.serve``."""
-        document = None if beliefs is None else dump(beliefs)
         with self._connections.writing() as db:
             study = self._id(db, name)
             advance(db, study, seq, at)
@@ -201,11 +201,8 @@ class SQLiteStore(Store):
                 )
             insert_arms(db, study, new, arms)
             insert_pulls(db, study, new, pulls, at)
-            if document is not None:
-                db.execute(
-                    "INSERT OR REPLACE INTO beliefs (study, seq, document) VALUES (?, ?, ?)",
-                    (study, new, document),
-                )
+            put_document(db, "beliefs", study, new, beliefs)
+            put_document(db, "memories", study, new, memory)
             return new
 
     def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
@@ -300,6 +297,7 @@ class SQLiteStore(Store):
             check_arms(changed, change.states)
             if change.space is not None and change.restart is not None:
                 insert_space(db, study, change.space, change.restart)
+            put_document(db, "memories", study, new, change.memory)
             insert_event(db, study, new, change.kind, at, change.data)
             return new
 

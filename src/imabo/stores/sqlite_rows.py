@@ -183,6 +183,29 @@ def insert_event(
     )
 
 
+def put_document(
+    db: sqlite3.Connection,
+    table: str,
+    study: int,
+    seq: int,
+    document: Mapping[str, Any] | None,
+) -> None:
+    """Replace what ``beliefs`` or ``memories`` has of a study; None leaves it."""
+    if document is not None:
+        db.execute(
+            f"INSERT OR REPLACE INTO {table} (study, seq, document) VALUES (?, ?, ?)",
+            (study, seq, dump(document)),
+        )
+
+
+def document_of(db: sqlite3.Connection, table: str, study: int, since: int) -> str | None:
+    """What ``beliefs`` or ``memories`` has of a study, when it was written after ``since``."""
+    row = db.execute(
+        f"SELECT document FROM {table} WHERE study = ? AND seq > ?", (study, since)
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
 def keep_milestone(db: sqlite3.Connection, study: int, before: int, after: int, at: float) -> None:
     """Keep a milestone when the one between these numbers of pulls is due; after all counting."""
     if not is_milestone(before, after):

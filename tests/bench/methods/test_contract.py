@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from imabo.bench.methods import method_names, open_method
+from imabo.bench.methods.ab_test import ABTest
 from imabo.bench.methods.instant import InstantPlayer
+from imabo.bench.methods.late import LatePlayer
 from imabo.bench.methods.study import StudyMethod
+from imabo.bench.methods.thompson import Thompson
+from imabo.bench.methods.tpe_k import TPEK
 from imabo.bench.problems.base import Problem
 from imabo.bench.problems.toy import Toy
 from imabo.errors import InvalidSetting
@@ -20,6 +24,10 @@ ROUNDS = 140
 WARMUP = 10  # arms that no oracle proposed
 TREES = {"stosoo", "hoo-t", "stroquool"}
 TOY = Toy("gaussian")
+LATE = [n for n in method_names() if isinstance(open_method(n), ABTest | Thompson | TPEK)]
+INSTANT = [
+    n for n in method_names() if n not in LATE and not isinstance(open_method(n), StudyMethod)
+]
 
 
 @dataclass
@@ -79,9 +87,7 @@ def test_another_seed_is_another_run(name: str) -> None:
     assert run(name, TOY, seed=1).configs != run(name, TOY, seed=2).configs
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in method_names() if not isinstance(open_method(n), StudyMethod)]
-)
+@pytest.mark.parametrize("name", INSTANT)
 def test_methods_for_instant_feedback_refuse_any_other(name: str) -> None:
     player = open_method(name).start(TOY, rounds=ROUNDS, seed=0)
     assert isinstance(player, InstantPlayer)
@@ -94,3 +100,47 @@ def test_methods_for_instant_feedback_refuse_any_other(name: str) -> None:
     player.tell(served.key, 1.0)
     with pytest.raises(InvalidSetting, match="one reward"):
         player.tell(served.key, 1.0)
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_methods_for_late_feedback_take_each_reward_once(name: str) -> None:
+    player = open_method(name).start(TOY, rounds=ROUNDS, seed=0)
+    assert isinstance(player, LatePlayer)
+    first, second = player.ask(), player.ask()
+    assert first.key != second.key
+    with pytest.raises(InvalidSetting, match="nonsense"):
+        player.tell("nonsense", 1.0)
+    player.tell(second.key, 1.0)
+    assert player.recommend() == second.config
+    player.tell(first.key, 0.0)
+    with pytest.raises(InvalidSetting, match="waits"):
+        player.tell(first.key, 0.0)
+
+
+@pytest.mark.parametrize("name", ["ab-test", "thompson-10", "thompson-50", "tpe-1", "tpe-10"])
+@pytest.mark.parametrize("problem", [TOY, BRANCHES, FENCED, PAIR], ids=lambda p: p.name)
+def test_a_run_with_late_and_lost_feedback_is_repeatable(name: str, problem: Problem) -> None:
+    """Every third reward is lost, and the others come up to 9 rounds later, in any order."""
+
+    def late() -> tuple[list[Config], Config | None]:
+        player = open_method(name).start(problem, rounds=ROUNDS, seed=0, window=8.0)
+        rng = np.random.default_rng(0)
+        out: list[tuple[int, str, float]] = []
+        configs = []
+        for t in range(ROUNDS):
+            player.advance(float(t))
+            for due in [item for item in out if item[0] <= t]:
+                out.remove(due)
+                player.tell(*due[1:])
+            served = player.ask()
+            assert served is not None
+            configs.append(served.config)
+            if t % 3:
+                reward = problem.draw(served.config, rng)
+                out.append((t + int(rng.integers(10)) + 1, served.key, reward))
+        return configs, player.recommend()
+
+    configs, recommended = late()
+    assert all(problem.space.allows(config) for config in configs)
+    assert recommended in configs
+    assert late() == (configs, recommended)

@@ -14,7 +14,7 @@ PROMISED = {
     "imoss-random", "imoss-tpe", "imoss-mutate", "imoss-tpe-blind", "imoss-mutate-blind",
     "imoss-tpe-index", "imabo", "ucb-air", "qrm2", "random", "hier-mab", "hier-mab-10",
     "hier-mab-11", "tpe-1", "tpe-10", "tpe-50", "tpe-70", "tpe-100", "tpe-200", "stosoo", "hoo-t",
-    "stroquool",
+    "stroquool", "thompson-10", "thompson-50", "ab-test",
 }  # fmt: skip
 
 

@@ -113,3 +113,39 @@ def test_what_optuna_hardly_finds_is_drawn_from_p0() -> None:
     states = {trial.state for trial in player.study.trials[:-1]}
     assert states == {optuna.trial.TrialState.FAIL}
     assert player.recommend() == {"a": 0, "b": 0, "kind": "v"}
+
+
+def test_late_rewards_reach_the_trial_they_belong_to() -> None:
+    """Two suggestions of two rounds each; the second has its rewards first."""
+    player = TPEPlayer(MIXED, repeats=2, seed=0)
+    a1, a2, b1, b2 = (player.ask() for _ in range(4))
+    assert a1.config == a2.config != b1.config == b2.config
+    player.tell(b1.key, 0.2)
+    player.tell(a1.key, 0.9)
+    assert player.recommend() == a1.config  # nothing is finished: the first with a reward
+    player.tell(b2.key, 0.4)
+    assert player.recommend() == b1.config
+    player.tell(a2.key, 0.7)
+    assert player.recommend() == a1.config
+    assert [trial.value for trial in player.study.trials] == pytest.approx([0.8, 0.3])
+
+
+def test_after_the_window_optuna_is_told_what_came() -> None:
+    """Three suggestions: with one of two rewards, with none, and still being served."""
+    player = TPEPlayer(MIXED, repeats=2, seed=0, window=3.0)
+    served = []
+    for t in range(5):
+        player.advance(float(t))
+        served.append(player.ask())
+    player.tell(served[0].key, 0.6)
+    states = optuna.trial.TrialState
+    for clock, expected in [
+        (4.0, [states.RUNNING, states.RUNNING, states.RUNNING]),
+        (5.0, [states.COMPLETE, states.RUNNING, states.RUNNING]),
+        (9.0, [states.COMPLETE, states.FAIL, states.RUNNING]),
+    ]:
+        player.advance(clock)
+        assert [trial.state for trial in player.study.trials] == expected
+    player.tell(served[1].key, 0.0)  # too late
+    assert player.study.trials[0].value == 0.6
+    assert player.ask().config == served[4].config

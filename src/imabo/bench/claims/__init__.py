@@ -11,13 +11,14 @@ from imabo.bench.claims.assistant import ASSISTANT_CLAIMS
 from imabo.bench.claims.base import Claim, Evidence, Finding, Runs
 from imabo.bench.claims.default import DEFAULT_CLAIMS
 from imabo.bench.claims.paper import PAPER_CLAIMS
+from imabo.bench.claims.situations import SITUATION_CLAIMS
 from imabo.bench.problems import open_problem
 from imabo.bench.sweep import Results, Task, sweep, tasks_of
 from imabo.errors import InvalidSetting, MissingData, MissingExtra
 
 __all__ = ["CLAIMS", "Claim", "Verdict", "choose", "judge", "to_markdown"]
 
-CLAIMS: Final = (*PAPER_CLAIMS, *DEFAULT_CLAIMS, *ASSISTANT_CLAIMS)
+CLAIMS: Final = (*PAPER_CLAIMS, *DEFAULT_CLAIMS, *ASSISTANT_CLAIMS, *SITUATION_CLAIMS)
 _QUICK = 7  # the quick version has this many times fewer seeds, at least three
 _MARK = {True: "yes", False: "NO", None: "--"}
 

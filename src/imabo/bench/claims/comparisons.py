@@ -137,17 +137,21 @@ class AtMost(Comparison):
 
 
 @dataclass(frozen=True)
-class Growth(Comparison):
-    """The exponent of a metric's growth over the last decade of rounds is at most a number.
+class Bounded(Comparison):
+    """A metric over t^exponent stays bounded: no higher in the last decade of rounds than before.
 
-    The slope of log metric against log t by least squares over checkpoints from T / 10 to T, of the
-    mean over seeds; its spread comes from the seeds one by one.
+    The highest ratio of the mean over seeds at checkpoints after T / 10 against the highest up to
+    T / 10. It may be above by ``errors`` standard errors of the difference, which come from the
+    seeds one by one at these two checkpoints. ``decides`` is False where T / 10 is too early for
+    any policy to tell the arms apart, so that the ratio has to go on growing.
     """
 
     metric: str
     method: str
     problems: tuple[str, ...]
-    limit: float
+    exponent: float
+    errors: float = 2.0
+    decides: bool = True
 
     def check(self, evidence: Evidence) -> list[Finding]:
         """One finding a problem."""
@@ -155,16 +159,21 @@ class Growth(Comparison):
         for problem in self.problems:
             rows = list(evidence.rows(problem, self.method).values())
             t = np.array(rows[0]["checkpoints"], dtype=np.float64)
-            curves = np.array([row[self.metric] for row in rows], dtype=np.float64)
-            late = (t >= t[-1] / 10) & (curves.min(axis=0) > 0)
-            slope = float(np.polyfit(np.log(t[late]), np.log(curves.mean(axis=0)[late]), 1)[0])
-            each = [np.polyfit(np.log(t[late]), np.log(c[late]), 1)[0] for c in curves]
-            _, error = mean_and_error(each)
+            ratios = np.array([row[self.metric] for row in rows], dtype=np.float64)
+            ratios /= t**self.exponent
+            mean = ratios.mean(axis=0)
+            is_late = t > t[-1] / 10
+            early = int(np.where(is_late, -np.inf, mean).argmax())
+            late = int(np.where(is_late, mean, -np.inf).argmax())
+            gap, error = mean_and_error((ratios[:, late] - ratios[:, early]).tolist())
+            holds = gap <= self.errors * float(np.nan_to_num(error))
             found.append(
                 Finding(
-                    slope <= self.limit,
-                    f"{problem}: {self.metric} of {self.method} grows as t^{slope:.3f} "
-                    f"(± {error:.3f} over seeds), limit {self.limit:g}",
+                    holds if self.decides else None,
+                    f"{problem}: {self.metric} of {self.method} over t^{self.exponent:g} is at "
+                    f"most {mean[early]:.3g} (at t = {t[early]:,.0f}) up to {t[-1] / 10:,.0f}, "
+                    f"{mean[late]:.3g} (at {t[late]:,.0f}) after: {gap:+.2g} ± {error:.1g} "
+                    f"({len(rows)} seeds)",
                 )
             )
         return found

@@ -6,7 +6,7 @@ import itertools
 from typing import Final
 
 from imabo.bench.claims.base import DELAYED, Claim, Runs
-from imabo.bench.claims.comparisons import About, AtMost, Growth, Lower, Near
+from imabo.bench.claims.comparisons import About, AtMost, Bounded, Lower, Near
 from imabo.bench.problems.tables import INSTANCES
 from imabo.bench.sweep import DelaySettings
 
@@ -20,6 +20,8 @@ TABLES: Final = tuple(f"{family}/{name}" for family, names in INSTANCES.items() 
 GRIDS: Final = ("rf-grid/credit-g", *TABLES)
 TPE_K: Final = tuple(f"tpe-{k}" for k in (1, 10, 50, 70, 100, 200))
 BUDGETS: Final = (1000, 3000, 5000, 10_000)
+BETAS: Final = {"imoss-random-beta0.3": 0.3, "imoss-random": 0.5, "imoss-random-beta0.7": 0.7}
+WIDE: Final = ("toy/gaussian", "kr-vs-kp/svm")  # most arms are far below the rho-quantile
 PAPER_DELAY: Final = DelaySettings(feedback_freq=0.2, window_quantile=0.95)
 
 
@@ -226,25 +228,32 @@ PAPER_CLAIMS: Final = (
     ),
     Claim(
         "i",
-        "Theorem: the rho-regret grows at most as t^((1 + beta) / 2).",
-        "theorem quantile-regret; T = 20,000, 10 seeds, rho = 0.05",
+        "Theorem: the rho-regret over t^((1 + beta) / 2) stays bounded.",
+        "theorem quantile-regret; T = 200,000, 6 seeds (rf-grid 3), rho = 0.05",
         (
-            Runs(
-                ("toy/gaussian", "rf-grid/credit-g"),
-                ("imoss-random-beta0.3", "imoss-random", "imoss-random-beta0.7"),
-                20_000,
-                10,
+            Runs(WIDE, tuple(BETAS), 200_000, 6),
+            Runs(("rf-grid/credit-g",), tuple(BETAS), 200_000, 3),
+        ),
+        (
+            *(
+                Bounded("rho_regret", method, WIDE, (1 + beta) / 2)
+                for method, beta in BETAS.items()
+            ),
+            *(
+                Bounded(
+                    "rho_regret",
+                    method,
+                    ("rf-grid/credit-g",),
+                    (1 + beta) / 2,
+                    decides=beta < 0.5,
+                )
+                for method, beta in BETAS.items()
             ),
         ),
-        tuple(
-            Growth("rho_regret", method, ("toy/gaussian", "rf-grid/credit-g"), (1 + beta) / 2)
-            for method, beta in (
-                ("imoss-random-beta0.3", 0.3),
-                ("imoss-random", 0.5),
-                ("imoss-random-beta0.7", 0.7),
-            )
-        ),
-        "An upper bound for large T. On rf-grid the arms differ by 0.05 at the most, so that at "
-        "T = 20,000 the policy still serves them nearly alike and the regret is nearly linear.",
+        "Until about Delta^(-2 / (1 - beta)) rounds the arms, t^beta of them, have too few rewards "
+        "each for a policy to see a difference Delta, and regret is linear, whatever the bound. "
+        "With the median gap to the rho-quantile as Delta that is at most 510 rounds on "
+        "toy/gaussian (0.39) and kr-vs-kp/svm (0.47), which is why these were taken; on rf-grid "
+        "(0.05) it is 6,000, 200,000 and 700 million, so that only beta = 0.3 decides there.",
     ),
 )

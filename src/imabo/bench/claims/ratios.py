@@ -31,6 +31,7 @@ class Ratios(Comparison):
         problems: One ratio each.
         mean: Largest geometric mean over the problems; None decides nothing, but it is shown.
         each: Largest ratio on any problem; None decides nothing, but they are shown.
+        errors: How many standard errors a ratio may be beyond that.
         aim: A lower geometric mean that is hoped for, for the words alone.
     """
 
@@ -40,6 +41,7 @@ class Ratios(Comparison):
     problems: tuple[str, ...]
     mean: float | None = None
     each: float | None = None
+    errors: float = 0.0
     aim: float | None = None
 
     def check(self, evidence: Evidence) -> list[Finding]:
@@ -83,11 +85,12 @@ class Ratios(Comparison):
             mean, error = mean_and_error(values.tolist())
             cells.append(f"{name} {mean:.4g} ± {error:.2g}")
         best = self.others[int(table[1:].mean(axis=1).argmin())]
-        limit = "" if self.each is None else f", at most {self.each:g}"
+        beyond = f" beyond {self.errors:g} errors" if self.errors else ""
+        limit = "" if self.each is None else f", at most {self.each:g}{beyond}"
         notes = ", LOSES" if ratio > 1 else ""
         notes += f", counts as {FLOOR:g}" if ratio < FLOOR else ""
         return Finding(
-            None if self.each is None else ratio <= self.each,
+            None if self.each is None else not ratio - self.errors * spread > self.each,
             f"{problem}: {self.metric} of {', '.join(cells)}; ratio to {best} {ratio:.3f} "
             f"± {spread:.3f}{limit}{notes} ({table.shape[1]} seeds)",
         )

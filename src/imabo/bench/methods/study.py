@@ -97,6 +97,11 @@ class StudyPlayer(Player):
         proposals = (self.study.oracle.propose(arms, scores, rng) for _ in range(count))
         return [made.config for made in proposals if isinstance(made, Proposal)]
 
+    def alarms(self) -> list[int]:
+        """Rounds at which the study noticed a change."""
+        events = self.study.events()
+        return [round(event.at.timestamp()) for event in events if event.kind == "drift"]
+
     def advance(self, clock: float) -> None:
         """Set the study's clock, in rounds."""
         self._clock = clock

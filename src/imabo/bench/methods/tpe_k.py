@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from imabo.bench.methods.base import Method
-from imabo.bench.methods.instant import InstantPlayer, rng_of
+from imabo.bench.methods.instant import rng_of
+from imabo.bench.methods.late import LatePlayer
 from imabo.bench.problems.base import Problem
 from imabo.errors import MissingExtra
 from imabo.space import Choice, Config, Float, Int, Space
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
 _TRIES = 100  # suggestions that may be forbidden before one is drawn from P0
 
 
-class TPEPlayer(InstantPlayer):
+@dataclass
+class _Suggestion:
+    """A trial that Optuna was not told yet."""
+
+    trial: Trial
+    n_served: int = 0
+    served_at: float = 0.0
+    rewards: list[float] = field(default_factory=list)
+
+
+class TPEPlayer(LatePlayer):
     """An Optuna study that is asked every ``repeats`` rounds.
 
     The sampler is ``TPESampler(seed=seed)`` with every other setting at its default. In Optuna 5
@@ -30,9 +41,15 @@ class TPEPlayer(InstantPlayer):
 
     A forbidden suggestion is told as failed, which teaches the sampler nothing, and asked again;
     after ``_TRIES`` of them a draw from P0 is enqueued.
+
+    Rewards may be late: several trials are open then, and Optuna takes open ones for bad (its
+    constant liar). Rewards may be lost: when the window of a trial's last round is over, the mean
+    of what came is told, and a trial without any reward as failed.
     """
 
-    def __init__(self, space: Space, repeats: int, seed: int) -> None:
+    def __init__(
+        self, space: Space, repeats: int, seed: int, *, window: float | None = None
+    ) -> None:
         super().__init__(space)
         optuna = _optuna()
         sampler = optuna.samplers.TPESampler(seed=seed % 2**32)
@@ -42,16 +59,22 @@ class TPEPlayer(InstantPlayer):
         self._rng = rng_of(seed)
         self._order = parents_first(space.parameters)
         self._configs: dict[int, Config] = {}
-        self._trial: Trial | None = None
-        self._rewards: list[float] = []
+        self._current: _Suggestion | None = None
+        self._untold: dict[int, _Suggestion] = {}  # by number, so the oldest first
+        self._window = window
+        self._clock = 0.0
         self._n_trials = 0
         self._n_finished = 0
 
-    def choose(self) -> Config:
+    def choose(self) -> tuple[int, Config]:
         """The current suggestion, or a new one after its K rounds."""
-        if self._trial is None:
-            self._trial = self._suggestion()
-        return self._configs[self._trial.number]
+        if self._current is None or self._current.n_served == self._repeats:
+            self._current = _Suggestion(self._suggestion())
+            self._untold[self._current.trial.number] = self._current
+        self._current.n_served += 1
+        self._current.served_at = self._clock
+        number = self._current.trial.number
+        return number, self._configs[number]
 
     def _suggestion(self) -> Trial:
         for _ in range(_TRIES):
@@ -75,20 +98,39 @@ class TPEPlayer(InstantPlayer):
         self._configs[trial.number] = {n: config[n] for n in self.space.names if n in config}
         return trial
 
-    def learn(self, config: Config, reward: float) -> None:
-        """Collect K rewards, then tell Optuna their mean."""
-        del config
-        self._rewards.append(reward)
-        if self._trial is not None and len(self._rewards) == self._repeats:
-            self.study.tell(self._trial, sum(self._rewards) / self._repeats)
-            self._trial, self._rewards = None, []
+    def learn(self, number: int, reward: float) -> None:
+        """Collect K rewards, then tell Optuna their mean; what comes after that is too late."""
+        suggestion = self._untold.get(number)
+        if suggestion is not None:
+            suggestion.rewards.append(reward)
+            if len(suggestion.rewards) == self._repeats:
+                self._finish(suggestion)
+
+    def advance(self, clock: float) -> None:
+        """Finish what is past its window."""
+        self._clock = clock
+        if self._window is not None:
+            for suggestion in list(self._untold.values()):
+                if clock - suggestion.served_at <= self._window:
+                    break
+                if suggestion.n_served == self._repeats:
+                    self._finish(suggestion)
+
+    def _finish(self, suggestion: _Suggestion) -> None:
+        del self._untold[suggestion.trial.number]
+        if suggestion.rewards:
+            self.study.tell(suggestion.trial, sum(suggestion.rewards) / len(suggestion.rewards))
             self._n_finished += 1
+        else:
+            self.study.tell(suggestion.trial, state=self._failed)
 
     def recommend(self) -> Config | None:
-        """The suggestion with the best mean; before one is finished, the one being served."""
+        """The suggestion with the best mean; before one is finished, the first with a reward."""
         if self._n_finished:
             return self._configs[self.study.best_trial.number]
-        return self._configs[self._trial.number] if self._trial and self._rewards else None
+        rewarded = (s.trial.number for s in self._untold.values() if s.rewards)
+        number = next(rewarded, None)
+        return None if number is None else self._configs[number]
 
     @property
     def n_proposals(self) -> int:
@@ -141,9 +183,9 @@ class TPEK(Method):
     def start(
         self, problem: Problem, *, rounds: int, seed: int, window: float | None = None
     ) -> TPEPlayer:
-        """Begin a run; neither horizon nor window is used."""
-        del rounds, window
-        return TPEPlayer(problem.space, self.repeats, seed)
+        """Begin a run; the horizon is not used."""
+        del rounds
+        return TPEPlayer(problem.space, self.repeats, seed, window=window)
 
 
 METHODS = tuple(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from imabo.insight import palette
 from imabo.insight.delays import feedback
-from imabo.insight.drawings.base import Drawing, band, layout, level, line, titled, whole
+from imabo.insight.drawings.base import Drawing, band, layout, level, line, safe, titled, whole
 from imabo.insight.estimates import Estimate
-from imabo.insight.progress import RewardOverTime, SpaceChange, growth, reward, traffic
+from imabo.insight.progress import RewardOverTime, growth, reward, traffic
 from imabo.insight.reading import Facts
 from imabo.insight.spending import cost
 
 _ROOM = 2.0  # times the longest delay, up to which the window is drawn
 _PULLS = "pulls"
+_NOTICED = "change noticed"
 _CLOSE = 0.07  # of the axis: nearer than that, two names would overlap
 
 
 def draw_reward(facts: Facts, baseline: int | None = None) -> Drawing:
-    """Reward over time, with marks where arms entered and where the space changed."""
+    """Reward over time, with marks where arms entered and where space or world changed."""
     model = reward(facts, baseline)
     x = model.pulls
     end = float(facts.totals.n_pulls)
@@ -49,7 +51,10 @@ def draw_reward(facts: Facts, baseline: int | None = None) -> Drawing:
         )
     if model.random.mean is None and facts.totals.n_pulls:
         notes.append("No arm that was drawn at random has a reward yet.")
-    shapes, notes_at = _space_marks(model, _CLOSE * end)
+    if model.drifts:
+        data.append(_drifts(model))
+        notes.append("At dashed lines the study noticed that the rewards had changed.")
+    shapes, notes_at = _changes(model, _CLOSE * end)
     made = layout(
         titled(_PULLS, rangemode="tozero"),
         titled("reward"),
@@ -82,38 +87,39 @@ def _arrivals(model: RewardOverTime) -> dict[str, Any]:
     }
 
 
-def _space_marks(
+def _drifts(model: RewardOverTime) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [one.pulls for one in model.drifts],
+        "y": [0.06] * len(model.drifts),
+        "yaxis": "y2",
+        "name": _NOTICED,
+        "marker": {"symbol": "diamond", "size": 9, "color": palette.VIOLET},
+        "text": [safe(one.text, 160) for one in model.drifts],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _changes(
     model: RewardOverTime, gap: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Lines where the space changed, named where there is room."""
-    named: list[SpaceChange] = []
-    for change in model.space_changes:
-        if not named or change.pulls - named[-1].pulls >= gap:
-            named.append(change)
-    shapes = [
-        {
-            "type": "line",
-            "x0": change.pulls,
-            "x1": change.pulls,
-            "yref": "paper",
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": palette.RED, "width": 1.5, "dash": "dot"},
-        }
-        for change in model.space_changes
-    ]
-    notes = [
-        {
-            "x": change.pulls,
-            "yref": "paper",
-            "y": 1,
-            "text": f"space {change.version}",
-            "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "top",
-        }
-        for change in named
-    ]
+    """Lines where the space or the world changed, named where there is room."""
+    marks = [(one.pulls, f"space {one.version}", "dot", palette.RED) for one in model.space_changes]
+    marks += [(one.pulls, _NOTICED, "dash", palette.VIOLET) for one in model.drifts]
+    shapes, notes, last = [], [], -math.inf
+    for pulls, text, dash, colour in sorted(marks):
+        style = {"color": colour, "width": 1.5, "dash": dash}
+        shapes.append(
+            {"type": "line", "x0": pulls, "x1": pulls, "yref": "paper", "y0": 0, "y1": 1,
+             "line": style}
+        )  # fmt: skip
+        if pulls - last >= gap:
+            last = pulls
+            notes.append(
+                {"x": pulls, "yref": "paper", "y": 1, "text": text, "showarrow": False,
+                 "xanchor": "left", "yanchor": "top"}
+            )  # fmt: skip
     return shapes, notes
 
 

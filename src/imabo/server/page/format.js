@@ -64,6 +64,11 @@ export function day(at) {
   return date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
 }
 
+/** A day with its time; `at` as RFC 3339. */
+export function moment(at) {
+  return `${day(at)}, ${clock(new Date(at))}`;
+}
+
 /** A time of day. */
 export function clock(date) {
   return date.toLocaleTimeString("en-GB");

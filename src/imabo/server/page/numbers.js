@@ -64,12 +64,16 @@ export class Best {
     this.button.hidden = best === null;
     setText(this.arm, best ? `arm ${best.arm}` : "");
     setText(this.value, best ? measure(best.mean) : "–");
-    setText(this.note, best ? `${interval(best.interval)}, from ${plural(best.n_rewards, "reward")}` : "The first rewards will tell.");
+    setText(this.note, best ? `${interval(best.interval)}, from ${plural(best.n_rewards, "reward")}${since(best)}` : "The first rewards will tell.");
     this.range.move(best?.mean ?? null, best?.interval, found.reward_range || ends(best));
     const text = best ? json(best.config) : "";
     if (text !== this.shown) this.config.replaceChildren(...(best ? [pairs(best.config)] : []));
     this.shown = text;
   }
+}
+
+function since(best) {
+  return best.since === null ? "" : ` since a change that was noticed ${ago(best.since)}`;
 }
 
 function ends(best) {

@@ -7,6 +7,7 @@ import { ArmTable } from "./arms.js";
 import { wordsOf } from "./dialogs.js";
 import { ICONS, h, icon, setText } from "./dom.js";
 import { day, plural } from "./format.js";
+import { Happened } from "./happened.js";
 import { Live } from "./live.js";
 import { menu } from "./menu.js";
 import { Best, Numbers } from "./numbers.js";
@@ -42,6 +43,7 @@ class StudyView {
     this.sub = h("p", { class: "soft" }, " ");
     this.numbers = new Numbers();
     this.best = new Best();
+    this.happened = new Happened(name);
     this.table = new ArmTable(name, params, (kept) => this.keep(kept), () => this.live.now());
     this.spaceBox = h("div", { class: "card table-card" });
     this.baseline = h("select", { id: "baseline", on: { change: () => this.compare() } }, h("option", { value: "" }, "no arm"));
@@ -104,7 +106,7 @@ class StudyView {
     const group = (names) => h("div", { class: "pair" }, names.filter((name) => byName.has(name)).map((name) => make(name)));
     const [progress, arms, parameters] = GROUPS.map(([, names]) => names);
     const sections = [
-      section("Progress", [lead, group(progress)]),
+      section("Progress", [lead, this.happened.element, group(progress)]),
       section("Arms", [this.table.element, group(arms)]),
       section("Parameters", [group(parameters)]),
       section("Space", [this.spaceBox], this.spaceAction()),
@@ -162,10 +164,10 @@ class StudyView {
     this.numbers.show(found);
     this.showWaiting(found.n_pulls === 0);
     this.best.show(found);
-    const mark = [found.created_at, found.n_pulls, found.n_rewards, found.n_pending, found.n_expired, found.n_arms, found.n_active, found.n_servable, found.space_version].join();
+    const mark = [found.created_at, found.n_pulls, found.n_rewards, found.n_pending, found.n_expired, found.n_arms, found.n_active, found.n_servable, found.space_version, found.best?.since].join();
     if (mark === this.mark) return;
     if (found.space_version !== this.spaceVersion) await this.readStudy();
-    await this.table.refresh();
+    await Promise.all([this.table.refresh(), this.happened.refresh()]);
     this.offer();
     this.mark = mark;
     this.plots.forEach((plot) => plot.renew());

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.checks import stored_oracle, stored_policy
-from imabo.documents import best_document, study_document
+from imabo.documents import best_document, event_document, study_document
 from imabo.errors import StudyExists, UnknownStudy
 from imabo.server.conversions import time_of
 from imabo.server.desk import (
@@ -28,6 +28,8 @@ from imabo.server.routes.export import ExportAnswer
 from imabo.server.routes.table import Operation
 from imabo.server.wire import (
     BestAnswer,
+    EventsAnswer,
+    EventsQuery,
     ExpiredAnswer,
     FormatQuery,
     LevelQuery,
@@ -125,6 +127,17 @@ async def best(request: Request) -> Response:
     return json_answer(best_document(found))
 
 
+async def events(request: Request) -> Response:
+    """What happened to a study, the newest last: changes by hand, and of the world."""
+    name, query = study_name(request), query_of(request, EventsQuery)
+    office = desk_of(request).office
+
+    def work() -> dict[str, Any]:
+        return {"events": [event_document(one) for one in office.study(name).events(query.limit)]}
+
+    return json_answer(await in_thread(work))
+
+
 async def export(request: Request) -> Response:
     """The study as JSON lines (the whole log) or as CSV (a row a pull)."""
     name, query = study_name(request), query_of(request, FormatQuery)
@@ -191,6 +204,15 @@ OPERATIONS = [
         {200: BestAnswer},
         (*_OPENED, "no_rewards"),
         query=LevelQuery,
+    ),
+    Operation(
+        "GET",
+        f"{_PATH}/events",
+        events,
+        "reader",
+        {200: EventsAnswer},
+        _OPENED,
+        query=EventsQuery,
     ),
     Operation(
         "GET",

@@ -155,6 +155,15 @@ STEPS: Final[Steps] = (
         WHERE kind <> 'expire'
         """,
     ),
+    (
+        """
+        CREATE TABLE imabo_memories (
+            study BIGINT PRIMARY KEY REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            seq BIGINT NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 VERSION_TABLE: Final = """

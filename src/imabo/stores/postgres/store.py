@@ -155,15 +155,20 @@ class PostgresStore(Store):
         arms: Sequence[NewArm] = (),
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
     ) -> int:
         """See ``Store.serve``."""
         counts = Counter(new.arm for new in pulls)
-        document = dump_or_none(beliefs)
+        documents = [
+            (decisions.PUT_BELIEFS, dump_or_none(beliefs)),
+            (decisions.PUT_MEMORY, dump_or_none(memory)),
+        ]
+        has_document = beliefs is not None or memory is not None
         served = _served(pulls, counts, at) | {"mark_at": mark_at, "new_seq": seq + 1}
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
-        is_plain = not arms and mark_at is None and document is None and not is_due
+        is_plain = not (arms or mark_at is not None or has_document or is_due)
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             at_once = served | {"study_name": name} | self._payload(0)
@@ -175,9 +180,10 @@ class PostgresStore(Store):
             if mark_at is not None:
                 db.execute(decisions.MARK_ARMS, here)
             _insert_arms(db, here, arms)
-            if document is not None:
-                row = {"study": study.id, "seq": seq + 1, "document": document}
-                db.execute(decisions.PUT_BELIEFS, row)
+            for put, document in documents:
+                if document is not None:
+                    row = {"study": study.id, "seq": seq + 1, "document": document}
+                    db.execute(put, row)
             done = db.execute(decisions.SERVE, served | here | self._payload(study.id)).one()
             _check_arms(done.n_counted, counts)
             if is_due:
@@ -213,6 +219,9 @@ class PostgresStore(Store):
                 _check_arms(db.execute(decisions.CHANGE_ARMS, here | named).rowcount, change.states)
             if change.space is not None and change.restart is not None:
                 _insert_space(db, study.id, change.space, change.restart)
+            if change.memory is not None:
+                row = {"study": study.id, "seq": seq + 1, "document": dump(change.memory)}
+                db.execute(decisions.PUT_MEMORY, row)
             _insert_event(db, study.id, seq + 1, change.kind, at, data)
             db.execute(decisions.ADVANCE, here | self._payload(study.id) | {"now": at})
         return seq + 1

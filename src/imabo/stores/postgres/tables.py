@@ -55,6 +55,7 @@ events = _table(
     at=_FLOAT,
 )
 beliefs = _table("beliefs", **_columns(_NUMBER, "study", "seq"), document=_TEXT)
+memories = _table("memories", **_columns(_NUMBER, "study", "seq"), document=_TEXT)
 milestones = _table(
     "milestones",
     **_columns(_NUMBER, "study", "n_pulls", "n_rewards", "n_pending", "n_active"),

@@ -30,6 +30,7 @@ from imabo.testing.stores.feedback import FeedbackCases
 from imabo.testing.stores.history import HistoryCases
 from imabo.testing.stores.known import KnownCases
 from imabo.testing.stores.lifecycle import LifecycleCases
+from imabo.testing.stores.memories import MemoryCases
 from imabo.testing.stores.upkeep import UpkeepCases
 
 __all__ = ["StoreContract"]
@@ -42,6 +43,7 @@ class StoreContract(
     BatchCases,
     TurnCases,
     BeliefCases,
+    MemoryCases,
     HistoryCases,
     KnownCases,
     UpkeepCases,

@@ -63,6 +63,19 @@ def beliefs_of(*arms: int, **state: Any) -> dict[str, Any]:
     }
 
 
+def memory_of(*arms: int, **more: Any) -> dict[str, Any]:
+    """A document of the memory about some arms, with digits that are easily lost."""
+    return {
+        "arms": list(arms),
+        "moments": [16, 2**40],
+        "counts": [[0.0] * len(arms), [arm / 3 for arm in arms]],
+        "level": 0.1 + 0.2,
+        "since": None,
+        "digits": [1e-300, -0.0, 2**70, None, True, "🎉"],
+        **more,
+    }
+
+
 @dataclass(frozen=True)
 class Everything:
     """All that a store says about a study."""
@@ -109,6 +122,7 @@ class Writer:
         at: float = 200.0,
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
     ) -> list[int]:
         """Serve arms; returns the numbers of the pulls."""
         numbers = list(range(self.n_pulls + 1, self.n_pulls + 1 + len(arms)))
@@ -121,6 +135,7 @@ class Writer:
             arms=[new_arm(arm, admitted_at=at) for arm in admitted],
             mark_at=mark_at,
             beliefs=beliefs,
+            memory=memory,
         )
         self.n_pulls += len(arms)
         self.arms.update(admitted)
@@ -152,8 +167,16 @@ class Writer:
         change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
         self.seq = self.store.change(self.name, change, seq=self.seq, at=at)
 
+    def drift(
+        self, memory: Mapping[str, Any] | None = None, *, at: float = 600.0, **data: Any
+    ) -> None:
+        """Note a change of the world."""
+        self.seq = self.store.change(
+            self.name, Change("drift", data, memory=memory), seq=self.seq, at=at
+        )
+
     def traffic(self, seed: int, n_steps: int) -> None:
-        """Write at random: batches, marks, rewards on time, late and repeated, expiry, states."""
+        """Write at random: batches, marks, rewards on time, late and repeated, expiry, changes."""
         rng, at = Random(seed), 1000.0
         told: dict[int, float] = {}
         for _ in range(n_steps):
@@ -162,7 +185,8 @@ class Writer:
             if step < 0.4 or not self.n_pulls:
                 arms = [rng.randint(1, len(self.arms) + 1) for _ in range(rng.randint(1, 4))]
                 mark_at = self.n_pulls if rng.random() < 0.1 else None
-                self.serve(*arms, at=at, mark_at=mark_at, beliefs=beliefs_of(*set(arms)))
+                beliefs, memory = beliefs_of(*set(arms)), memory_of(*set(arms))
+                self.serve(*arms, at=at, mark_at=mark_at, beliefs=beliefs, memory=memory)
             elif step < 0.85:
                 number = rng.randint(1, self.n_pulls)
                 # Eighths add up without rounding, so sums can be compared exactly.
@@ -174,7 +198,9 @@ class Writer:
                 self.expire(at - 5 * rng.random(), at=at)
             else:
                 states: Sequence[ArmState] = ("active", "paused", "retired")
-                self.put_state(rng.randint(1, len(self.arms)), rng.choice(states), at=at)
+                arm = rng.randint(1, len(self.arms))
+                self.put_state(arm, rng.choice(states), at=at)
+                self.drift(memory_of(arm), at=at, arm=arm)
 
 
 def check_sums(store: Store, name: str = "study") -> None:

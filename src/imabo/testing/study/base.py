@@ -95,6 +95,23 @@ def play(study: Study, rounds: int, reward: Callable[[Pull], float]) -> list[Pul
     return pulls
 
 
+def change_world(study: Study, scale: float = 1.0) -> None:
+    """Serve a study of ``letters("a", "b", "c")`` whose best letter, "a", stops being good.
+
+    Rewards are 0 or ``scale``. It ends when the study, whose policy must watch, has noticed.
+    """
+    for done in range(0, 400, 20):
+        rewards = []
+        for pull in study.ask(count=20):
+            good = (0.9 if done < 300 else 0.1) if pull.config["letter"] == "a" else 0.3
+            number = int(pull.id.rpartition("-")[2])
+            rewards.append((pull.id, scale * float((number * 0.6180339887) % 1.0 < good)))
+        assert study.tell_many(rewards) == [None] * 20
+        if study.events(limit=1)[0].kind == "drift":
+            return
+    raise AssertionError("the change was not noticed within 100 rewards")
+
+
 def temperature_of(pull: Pull) -> float:
     """The pull's temperature in ``mixed_space``; also a fine reward."""
     value = pull.config["temperature"]

@@ -1,4 +1,4 @@
-"""The contract of what a study shows: best, arms, pulls, exports."""
+"""The contract of what a study shows: best, events, arms, pulls, exports."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from imabo.errors import InvalidSetting, NoRewards
+from imabo.policies import Informed
 from imabo.testing.study.base import (
     QUICK,
     MakeStudy,
     StudyCases,
+    change_world,
     facts_of,
     letters,
     mixed_space,
@@ -51,6 +53,7 @@ class ReadCases(StudyCases):
         assert 0.0 <= low <= best.mean <= high <= 1.0
         assert best.config["model"] == "large"
         assert (best.level, study.best(level=0.5).level) == (0.95, 0.5)
+        assert best.since is None
         loose, tight = (study.best(level=level).interval for level in (0.99, 0.5))
         assert loose[1] - loose[0] > tight[1] - tight[0]
 
@@ -99,6 +102,77 @@ class ReadCases(StudyCases):
         play(study, 1, lambda pull: 1.0)
         with refused(study, InvalidSetting, level):
             study.best(level=level)
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def test_changes_by_hand_are_events_in_order(self, make_study: MakeStudy) -> None:
+        """The creation first, then what was done, with the details and in words."""
+        study = make_study("s", letters("a", "b"), seed=1, **QUICK)
+        arm = study.add_arm({"letter": "a"})
+        for step in (study.pause, study.resume, study.retire):
+            step(arm)
+        study.update_space(letters("b", "c"))
+        events = study.events()
+        assert [event.kind for event in events] == ["created", "arm", *["state"] * 3, "space"]
+        assert [str(event) for event in events] == [
+            "the study was created",
+            "arm 1 was added by hand",
+            "arm 1 was paused",
+            "arm 1 was resumed",
+            "arm 1 was retired",
+            "the space changed",
+        ]
+        assert events[1].data == {"arm": 1, "config": {"letter": "a"}}
+        assert events[2].data == {"arm": 1, "state": "paused"}
+        assert events[5].data == {"space": letters("b", "c").to_dict()}
+        assert events[0].at == study.created_at
+        assert [event.at for event in events] == sorted(event.at for event in events)
+
+    def test_requests_rewards_and_what_changes_nothing_are_no_events(
+        self, make_study: MakeStudy
+    ) -> None:
+        """Nor do admissions of the policy count: they are decisions."""
+        study = make_study("s", letters("a", "b"), seed=1, **QUICK)
+        play(study, 20, lambda pull: 0.5)
+        study.resume(1)
+        study.update_space(letters("a", "b"))
+        assert [event.kind for event in study.events()] == ["created"]
+
+    def test_a_limit_keeps_the_newest_events(self, make_study: MakeStudy) -> None:
+        """None of them, some, or more than there are."""
+        study = make_study("s", letters("a", "b"), seed=1, **QUICK)
+        study.pause(study.add_arm({"letter": "a"}))
+        events = study.events()
+        assert study.events(limit=0) == []
+        assert study.events(limit=1) == events[-1:]
+        assert study.events(limit=2) == events[-2:]
+        assert study.events(limit=10_000) == events
+
+    @pytest.mark.parametrize("limit", [-1, 1.5, True, "2", None])
+    def test_a_wrong_limit_of_events_is_refused(self, make_study: MakeStudy, limit: Any) -> None:
+        """It is a whole number from 0."""
+        study = make_study("s", letters("a"), seed=1)
+        with refused(study, InvalidSetting, limit):
+            study.events(limit)
+
+    def test_a_change_of_the_world_is_an_event_and_best_starts_again(
+        self, make_study: MakeStudy
+    ) -> None:
+        """In the study's own units; the recommendation rests on the rewards after it."""
+        study = make_study(
+            "s", letters("a", "b", "c"), seed=1, reward_range=(0.0, 10.0), policy=Informed(),
+            **QUICK,
+        )  # fmt: skip
+        play(study, 20, lambda pull: 5.0)
+        assert study.best().since is None
+        change_world(study, scale=10.0)
+        *_, event = study.events()
+        assert 5.0 < event.data["before"] <= 10.0
+        assert 0.0 <= event.data["after"] < event.data["before"]
+        assert " fell from " in str(event)
+        best = study.best()
+        assert best.since == event.at
+        assert best.n_rewards < sum(arm.n_rewards for arm in study.arms()) / 4
 
     # --- arms and pulls -------------------------------------------------------------------------
 

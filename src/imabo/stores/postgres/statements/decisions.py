@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Double,
     Integer,
+    Table,
     Text,
     bindparam,
     func,
@@ -18,12 +19,13 @@ from sqlalchemy import (
     true,
     update,
 )
+from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from imabo.stores.postgres.statements.notices import NOTIFIED
 from imabo.stores.postgres.statements.terms import AT, SEQ, STUDY, array, is_arm, table_of
-from imabo.stores.postgres.tables import arms, beliefs, events, pulls, spaces, studies
+from imabo.stores.postgres.tables import arms, beliefs, events, memories, pulls, spaces, studies
 
 MARK_ARMS: Final = (
     update(arms)
@@ -146,11 +148,19 @@ SERVE_KNOWN: Final = _serve(
     at=select(_newest.c.at).scalar_subquery(),
     before=select(_newest.c.n_pulls).scalar_subquery(),
 )
-_belief = upsert(beliefs)
-PUT_BELIEFS: Final = _belief.on_conflict_do_update(
-    index_elements=["study"],
-    set_={"seq": _belief.excluded.seq, "document": _belief.excluded.document},
-)
+
+
+def _put(documents: Table) -> Insert:
+    """Replace a study's document of one kind."""
+    row = upsert(documents)
+    return row.on_conflict_do_update(
+        index_elements=["study"],
+        set_={"seq": row.excluded.seq, "document": row.excluded.document},
+    )
+
+
+PUT_BELIEFS: Final = _put(beliefs)
+PUT_MEMORY: Final = _put(memories)
 _changed = table_of("change", arm=BigInteger(), state=Text(), retired_from=Text())
 CHANGE_ARMS: Final = (
     update(arms)

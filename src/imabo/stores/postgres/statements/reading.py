@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Text, bindparam, case, literal_column, select
 
 from imabo.stores.postgres.statements.studies import STUDY_ID
 from imabo.stores.postgres.statements.terms import BOUND, IS_PENDING, NAME, SINCE, STUDY, among
-from imabo.stores.postgres.tables import arms, beliefs, pulls, spaces, studies
+from imabo.stores.postgres.tables import arms, beliefs, memories, pulls, spaces, studies
 from imabo.stores.rows import ArmRows
 
 # Index entries of pulls that are no longer pending stay until the next vacuum. A bound that is
@@ -35,10 +35,11 @@ _first = (
     .where(spaces.c.study == studies.c.id, spaces.c.version == literal_column("1"))
     .scalar_subquery()
 )
-_newer_beliefs = (
-    select(beliefs.c.document)
-    .where(beliefs.c.study == studies.c.id, beliefs.c.seq > SINCE)
+_newer_beliefs, _newer_memory = (
+    select(documents.c.document)
+    .where(documents.c.study == studies.c.id, documents.c.seq > SINCE)
     .scalar_subquery()
+    for documents in (beliefs, memories)
 )
 LOAD: Final = (
     select(
@@ -51,6 +52,7 @@ LOAD: Final = (
         _latest.c.space,
         *(_latest.c[key] for key in ("n_pulls", "n_rewards", "n_pending", "n_arms")),
         _newer_beliefs,
+        _newer_memory,
         _first_pending.where(
             pulls.c.study == studies.c.id, pulls.c.served_at >= _bound_if_known
         ).scalar_subquery(),

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from imabo.arms import ActiveSet, Beliefs
 from imabo.bounds import kl_upper_of
 from imabo.policies import Informed, Serve
-from imabo.policies.leaders import Index
+from imabo.policies.informed_runs import Index
 from imabo.randomness import Draws
 
 from .sets import arms_with

@@ -1,0 +1,287 @@
+"""Noticing that the world has changed, and forgetting what is no longer true.
+
+Pure functions of the active set. Which rewards are compared, and when a difference is a change, is
+in docs/algorithm.md; the lines carry its labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imabo.arms import ActiveSet, Floats, Ints
+from imabo.memory import LEAST_SPACING, Memory
+from imabo.space import Choice, Scalar
+
+_ALARM: Final = 7.0  # log odds against chance, beyond one for each comparison, that are a change
+_FEWEST_BEFORE: Final = 2.0  # rewards of an arm, below which it is compared with nothing
+_FEWEST_AFTER: Final = 4.0  # rewards that a change must show in
+_MOST_VALUES: Final = 12  # a choice of more is looked at arm by arm only
+_NARROW: Final = 0.97  # of the evidence: then a value explains as much as everything together
+_LEFT: Final = 0.3  # rewards that an arm's past counts for after a change of everything
+_LEFT_MOVED: Final = 2.0  # the same for arms of a value that changed, moved by as much as it did
+_LEAST: Final = 1e-6  # means stay this far from 0 and 1
+_FEWEST_ARMS: Final = 5  # below this the arms do not say how different arms are
+_STRENGTHS: Final = (2.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A change of the rewards, as it was noticed.
+
+    Args:
+        since: Rewards of the study at the moment after which they differ.
+        before: Mean that the rewards after it should have had, on the unit scale.
+        after: Mean that they have.
+        n_rewards: How many they are.
+        evidence: Log likelihood ratio against chance.
+        arm: The arm that changed, or None.
+        parameter: The parameter of whose value all arms changed, or None.
+        value: That value.
+
+    Example:
+        >>> Drift(300, 0.8, 0.2, 20.0, 17.0, parameter="model", value="small").data()["value"]
+        'small'
+    """
+
+    since: int
+    before: float
+    after: float
+    n_rewards: float
+    evidence: float
+    arm: int | None = None
+    parameter: str | None = None
+    value: Scalar | None = None
+
+    def data(self) -> dict[str, Any]:
+        """As the log has it."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Drift:
+        """The inverse."""
+        return cls(**{name: data[name] for name in cls.__slots__})
+
+
+def remember(arms: ActiveSet) -> Memory:
+    """The study's memory with the counters of this moment."""
+    memory = arms.memory
+    if memory is None:
+        memory = Memory.start(
+            len(arms), level=0.5, dispersion=1.0, strength=_STRENGTHS[0], is_bounded=True
+        )
+    kept = memory.with_moment(arms.totals.n_rewards, arms.n_rewards, arms.unit_sums())
+    return _refitted(arms, kept)
+
+
+def is_moment(arms: ActiveSet) -> bool:
+    """Whether ``remember`` is due."""
+    n = arms.totals.n_rewards
+    return n >= LEAST_SPACING if arms.memory is None else arms.memory.is_due(n)
+
+
+class Compared(NamedTuple):
+    """Rewards since each moment, against what each arm's earlier ones predict.
+
+    One row a moment, one column an arm: how many they are, their sum, the sum that was to be
+    expected and the variance of the difference.
+    """
+
+    n: Floats
+    sums: Floats
+    expected: Floats
+    variances: Floats
+
+
+def compare(arms: ActiveSet, memory: Memory) -> Compared:
+    """See ``Compared``; arms with hardly any earlier reward are left out."""
+    k = memory.n_rows
+    n_old = memory.counts + memory.left - memory.base
+    old_sums = memory.sums + memory.left_sums - memory.base_sums
+    is_compared = n_old >= _FEWEST_BEFORE
+    n = np.where(is_compared, arms.n_rewards[:k] - memory.counts, 0.0)
+    sums = np.where(is_compared, arms.unit_sums()[:k] - memory.sums, 0.0)
+    # What to expect of an arm: its earlier rewards, drawn towards the level of all arms, because
+    # arms are served for having been lucky.
+    means = (old_sums + memory.strength * memory.level) / (n_old + memory.strength)
+    if memory.is_bounded:
+        means = np.clip(means, 1e-3, 1.0 - 1e-3)
+        noise = memory.dispersion * means * (1.0 - means)
+    else:
+        noise = np.full_like(means, memory.dispersion)
+    return Compared(n, sums, n * means, noise * n * (1.0 + n / (n_old + memory.strength)))
+
+
+def find_drift(arms: ActiveSet) -> Drift | None:
+    """The clearest change since any moment of the memory, or None; eq. (drift).
+
+    Rewards since a moment are compared with what each arm's earlier ones predict, for every arm by
+    itself, for the arms of every value of a choice, and for all together.
+    """
+    memory = arms.memory
+    if memory is None or not memory.moments:
+        return None
+    k = memory.n_rows
+    groups = _Groups.of(arms, k)
+    n, sums, expected, spread = (
+        np.concatenate([column, column @ groups.members], axis=1)
+        for column in compare(arms, memory)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before, after = expected / n, sums / n
+        evidence = _evidence(before, after, n * n / spread, memory.is_bounded)
+    evidence = np.where((n >= _FEWEST_AFTER) & (spread > 0.0), evidence, 0.0)
+    place, group = divmod(int(evidence.argmax()), evidence.shape[1])
+    if group == k and evidence.shape[1] > k + 1:
+        narrow = k + 1 + int(evidence[place, k + 1 :].argmax())
+        if evidence[place, narrow] > _NARROW * evidence[place, group]:
+            group = narrow
+    n_compared = np.count_nonzero(arms.n_rewards) + groups.members.shape[1]
+    if not evidence[place, group] >= _ALARM + math.log(n_compared):
+        return None
+    found = Drift(
+        since=memory.moments[place],
+        before=float(before[place, group]),
+        after=float(after[place, group]),
+        n_rewards=float(n[place, group]),
+        evidence=float(evidence[place, group]),
+    )
+    if group < k:
+        return replace(found, arm=int(arms.ids[group]))
+    return replace(found, **groups.labels[group - k])
+
+
+def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
+    """The study's memory after a change that was noticed at a time.
+
+    After a change of everything an arm's past counts for a part of a reward. After the change of a
+    value or of an arm, its past counts for two, moved by as much, and all others keep theirs.
+    """
+    memory = arms.memory
+    if memory is None or not memory.moments:
+        raise LookupError("a change without a memory")
+    # A log may come from servers whose moments were others: the nearest one then.
+    place = int(np.abs(np.array(memory.moments) - drift.since).argmin())
+    counts, sums = memory.counts[place], memory.sums[place]
+    left = np.maximum(counts + memory.left - memory.base, 0.0)
+    left_sums = sums + memory.left_sums - memory.base_sums
+    means = np.divide(left_sums, left, out=np.full_like(left, memory.level), where=left > 0.0)
+    rows = _rows_of(arms, drift, memory.n_rows)
+    if rows is None:
+        left = np.minimum(left, _LEFT)
+    else:
+        left[rows] = np.minimum(left[rows], _LEFT_MOVED)
+        means[rows] = _moved(means[rows], drift, memory.is_bounded)
+    totals = arms.totals
+    forgotten = replace(
+        memory,
+        moments=memory.moments[place:],
+        counts=memory.counts[place:],
+        sums=memory.sums[place:],
+        base=counts,
+        base_sums=sums,
+        left=left,
+        left_sums=left * means,
+        since={
+            "n_pulls": totals.n_pulls,
+            "n_rewards": totals.n_rewards,
+            "n_pending": totals.n_pending,
+            "n_arms": arms.n_growing,
+            "at": at,
+        },
+        _splits={},
+    )
+    return _refitted(arms, forgotten)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Arms that are looked at together: one column each, all of them first."""
+
+    labels: list[dict[str, Any]]
+    members: Floats
+
+    @classmethod
+    def of(cls, arms: ActiveSet, k: int) -> _Groups:
+        labels: list[dict[str, Any]] = [{}]
+        columns: list[NDArray[Any]] = [np.ones(k)]
+        for place, (name, parameter) in enumerate(arms.space.parameters.items()):
+            if isinstance(parameter, Choice) and parameter.n_values <= _MOST_VALUES:
+                for value in parameter.values():
+                    labels.append({"parameter": name, "value": value})
+                    has_value = arms.units[:k, place] == parameter.to_unit(value)
+                    columns.append(arms.mask[:k, place] & has_value)
+        return cls(labels, np.array(columns, dtype=np.float64).T)
+
+
+def _rows_of(arms: ActiveSet, drift: Drift, k: int) -> Ints | None:
+    """The rows that changed; None for all."""
+    if drift.arm is not None:
+        row = arms.row_of(drift.arm)
+        return np.array([], dtype=np.int64) if row is None or row >= k else np.array([row])
+    groups = _Groups.of(arms, k)
+    wanted = {"parameter": drift.parameter, "value": drift.value}
+    for label, members in zip(groups.labels[1:], groups.members.T[1:], strict=True):
+        if label == wanted:
+            return np.flatnonzero(members)
+    return None
+
+
+def _moved(means: Floats, drift: Drift, is_bounded: bool) -> Floats:
+    """Means that changed as the mean of all did: by the same odds, or by the same amount."""
+    if not is_bounded:
+        return means + (drift.after - drift.before)
+    before, after = (min(max(x, 0.01), 0.99) for x in (drift.before, drift.after))
+    clipped = np.clip(means, 0.01, 0.99)
+    odds = clipped / (1.0 - clipped) * (after / (1.0 - after)) / (before / (1.0 - before))
+    moved: Floats = odds / (1.0 + odds)
+    return moved
+
+
+def _evidence(before: Floats, after: Floats, precision: Floats, is_bounded: bool) -> Floats:
+    """Log likelihood ratio of one mean against another, for rewards of so much information."""
+    if not is_bounded:
+        return np.asarray(0.5 * precision * (after - before) ** 2)
+    p, q = (np.clip(x, _LEAST, 1.0 - _LEAST) for x in (before, after))
+    divergence = q * np.log(q / p) + (1.0 - q) * np.log((1.0 - q) / (1.0 - p))
+    return np.asarray(p * (1.0 - p) * precision * divergence)
+
+
+def _refitted(arms: ActiveSet, memory: Memory) -> Memory:
+    """The same moments, with how rewards scatter and how arms differ by today's counters."""
+    n = arms.n_rewards
+    is_bounded = arms.reward_range is not None
+    gone, gone_sums = memory.base - memory.left, memory.base_sums - memory.left_sums
+    kept = float(n.sum() - gone.sum())
+    level = float(arms.unit_sums().sum() - gone_sums.sum()) / kept if kept > 0.0 else 0.5
+    rows = np.flatnonzero(n >= 2.0)
+    variances, counts, means = arms.variances()[rows], n[rows], arms.means[rows]
+    spare = float(counts.sum()) - len(rows)
+    pooled = float(counts @ variances) / spare if spare > 0.0 else 0.0
+    dispersion, spread = 1.0, 0.0
+    if is_bounded:
+        level = min(max(level, 0.0), 1.0)
+        most = float(counts @ (means * (1.0 - means))) / max(float(counts.sum()), 1.0)
+        dispersion = min(max(pooled / most, 0.1), 1.0) if most > 0.0 and pooled > 0.0 else 1.0
+        noise = dispersion * level * (1.0 - level)
+    else:
+        dispersion = noise = max(pooled, 1e-300) if pooled > 0.0 else 1.0
+    if len(rows) >= _FEWEST_ARMS:
+        spread = float(np.var(means) - np.mean(variances / (counts - 1.0)))
+    low, high = _STRENGTHS
+    strength = low if len(rows) < _FEWEST_ARMS else high
+    if spread > 0.0:
+        strength = min(max(noise / spread, low), high)
+    return replace(
+        memory,
+        level=level,
+        dispersion=dispersion,
+        strength=strength,
+        is_bounded=is_bounded,
+        _splits={},
+    )

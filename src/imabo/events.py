@@ -1,0 +1,81 @@
+"""What happened to a study, apart from requests and rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from imabo.records import to_datetime
+from imabo.stores.base import LogEntry, StudyRecord
+
+EventKind = Literal["created", "state", "arm", "space", "drift"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a study and is kept.
+
+    ``kind`` is ``created``, ``state`` (an arm was paused, resumed or retired), ``arm`` (one was
+    added by hand), ``space`` (the space changed) or ``drift`` (the rewards changed, and the study
+    noticed). ``data`` has the details as JSON-safe values, ``str(event)`` says it in words.
+
+    The data of a drift: ``before`` and ``after`` are the means of the ``n_rewards`` rewards that
+    show it, as expected and as they are, in the study's own units; ``since`` is how many rewards
+    the study had when they began to differ; ``arm``, or ``parameter`` and ``value``, say what
+    changed, all None when everything did; ``evidence`` is the log of the likelihood ratio.
+
+    Example:
+        >>> from datetime import UTC
+        >>> data = {"parameter": "model", "value": "small", "arm": None, "before": 0.8,
+        ...         "after": 0.2, "n_rewards": 30, "since": 3000, "evidence": 16.1}
+        >>> print(Event("drift", datetime(2026, 11, 16, tzinfo=UTC), data))
+        rewards with model = 'small' fell from 0.8 to 0.2
+    """
+
+    kind: EventKind
+    at: datetime
+    data: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        data = self.data
+        if self.kind == "created":
+            return "the study was created"
+        if self.kind == "space":
+            return "the space changed"
+        if self.kind == "arm":
+            return f"arm {data['arm']} was added by hand"
+        if self.kind == "state":
+            state = "resumed" if data["state"] == "active" else data["state"]
+            return f"arm {data['arm']} was {state}"
+        before, after = data["before"], data["after"]
+        way = "fell" if after < before else "rose"
+        return f"{_what(data)} {way} from {before:.3g} to {after:.3g}"
+
+
+def _what(data: Mapping[str, Any]) -> str:
+    if data["arm"] is not None:
+        return f"rewards of arm {data['arm']}"
+    if data["parameter"] is not None:
+        return f"rewards with {data['parameter']} = {data['value']!r}"
+    return "rewards of what is served"
+
+
+def events_of(record: StudyRecord, changes: Sequence[LogEntry], limit: int) -> list[Event]:
+    """The newest events of a study, the oldest of them first."""
+    found = [Event("created", to_datetime(record.created_at), {})]
+    for entry in changes:
+        if entry.kind in ("state", "arm", "space"):
+            found.append(Event(entry.kind, to_datetime(entry.at), dict(entry.data or {})))
+        elif entry.kind == "drift":
+            found.append(drift_event(record, entry.at, entry.data or {}))
+    return found[-limit:] if limit else []
+
+
+def drift_event(record: StudyRecord, at: float, data: Mapping[str, Any]) -> Event:
+    """A change of the rewards as the log has it, in the study's own units."""
+    low, high = record.reward_range or (0.0, 1.0)
+    told = {key: low + (high - low) * data[key] for key in ("before", "after")}
+    told["n_rewards"] = round(data["n_rewards"])
+    return Event("drift", to_datetime(at), {**data, **told})

@@ -1,0 +1,267 @@
+"""Memory: the arms' counters at some moments of the past, and which rewards still speak of now.
+
+Arrays only. Rewards are on the unit scale here; a *moment* is a number of rewards of the study.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_HAZARD: Final = 1.0 / 4000.0  # prior probability that an arm changed, for each reward of the study
+_MOST_LIKELY: Final = 0.5  # the same over all of the past, at most
+_SPACING: Final = 32  # a new moment when there are 1/32 more rewards ...
+LEAST_SPACING: Final = 16  # ... and at least so many
+_AGES: Final = 3.0  # of three moments, the first is this many times as old as the last, or more
+_STRONGEST: Final = 10.0  # rewards that the prior of a stretch counts for, at most
+_LEAST_SHAPE: Final = 0.02
+_LARGEST: Final = 50.0  # log odds beyond which a change is certain
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Counters of the arms at past moments, one column a row of the active set.
+
+    Args:
+        moments: Rewards of the whole study at each moment, rising.
+        counts: Rewards of each arm at each moment.
+        sums: Their sums.
+        base: Rewards of each arm up to the last change that was noticed; 0 without one.
+        base_sums: Their sums.
+        left: How many rewards those still count for.
+        left_sums: The sums that they count for.
+        level: Mean of the rewards that speak of now.
+        dispersion: Variance of a reward over p (1 - p); without a range, the variance.
+        strength: How many rewards the average arm says about any other.
+        is_bounded: Whether rewards have a range.
+        since: Counters of the study when the last change was noticed, and the time (``at``); None
+            before one.
+
+    Example:
+        >>> memory = Memory.start(2, level=0.5, dispersion=1.0, strength=2.0, is_bounded=True)
+        >>> memory = memory.with_moment(30, np.array([20.0, 10.0]), np.array([18.0, 5.0]))
+        >>> n, total = memory.own(0, 40.0, 18.0)  # twenty failures after eighteen of twenty
+        >>> bool(n < 25), bool(total / n < 0.1)
+        (True, True)
+        >>> memory.own(1, 20.0, 10.0)[0] > 19
+        True
+    """
+
+    moments: tuple[int, ...]
+    counts: Floats
+    sums: Floats
+    base: Floats
+    base_sums: Floats
+    left: Floats
+    left_sums: Floats
+    level: float
+    dispersion: float
+    strength: float
+    is_bounded: bool
+    since: Mapping[str, float] | None = None
+    _splits: dict[int, list[_Split]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def start(
+        cls, n_rows: int, *, level: float, dispersion: float, strength: float, is_bounded: bool
+    ) -> Memory:
+        """A memory without a moment."""
+        none, nothing = np.zeros((0, n_rows)), np.zeros(n_rows)
+        rest = (nothing,) * 4
+        return cls((), none, none, *rest, level, dispersion, strength, is_bounded)
+
+    @property
+    def n_rows(self) -> int:
+        """Arms that were there at the last moment; later ones have nothing to forget."""
+        return len(self.base)
+
+    def is_due(self, n_rewards: int) -> bool:
+        """Whether another moment should be kept."""
+        last = self.moments[-1] if self.moments else 0
+        return n_rewards - last >= max(LEAST_SPACING, n_rewards // _SPACING)
+
+    def with_moment(self, n_rewards: int, counts: Floats, sums: Floats) -> Memory:
+        """With the counters of now; of the older moments those stay whose ages grow."""
+        widened = self.widened(len(counts))
+        moments = (*self.moments, n_rewards)
+        places = _kept(moments, n_rewards)
+        return replace(
+            widened,
+            moments=tuple(moments[place] for place in places),
+            counts=np.vstack([widened.counts, counts])[places],
+            sums=np.vstack([widened.sums, sums])[places],
+            _splits={},
+        )
+
+    def widened(self, n_rows: int) -> Memory:
+        """With columns for arms that came in since."""
+        more = n_rows - self.n_rows
+
+        def wide(array: Floats) -> Floats:
+            return np.pad(array, [*([(0, 0)] * (array.ndim - 1)), (0, more)])
+
+        return replace(
+            self,
+            **{name: wide(getattr(self, name)) for name in _ARRAYS},
+            _splits={},
+        )
+
+    # --- what still counts ----------------------------------------------------------------------
+
+    def own(self, row: int, n: float, total: float) -> tuple[float, float]:
+        """How many of an arm's n rewards speak of now, and their sum; eq. (memory).
+
+        What came before each moment loses the weight that a change at that moment has, given the
+        rewards on both sides of it.
+        """
+        if row >= self.n_rows:
+            return n, total
+        n += self.left[row] - self.base[row]
+        total += self.left_sums[row] - self.base_sums[row]
+        splits = self._splits.get(row)
+        if splits is None:
+            splits = self._splits[row] = self._splits_of(row)
+        whole = None
+        weight = gone = gone_sum = 0.0
+        unchanged = 1.0
+        for split in splits:
+            if split.n >= n:
+                continue
+            if whole is None:
+                whole = self._log_evidence(n, total)
+            after = self._log_evidence(n - split.n, total - split.sum)
+            odds = split.prior * math.exp(min(split.log_evidence + after - whole, _LARGEST))
+            unchanged -= split.prior
+            weight += odds
+            gone += odds * split.n
+            gone_sum += odds * split.sum
+        if not weight:
+            return n, total
+        weight += unchanged
+        return n - gone / weight, total - gone_sum / weight
+
+    @cached_property
+    def _priors(self) -> list[float]:
+        """Of a change between each moment and the one before."""
+        start = 0 if self.since is None else self.since["n_rewards"]
+        priors = _HAZARD * np.maximum(np.diff([start, *self.moments]), 1.0)
+        found: list[float] = (priors * min(1.0, _MOST_LIKELY / max(priors.sum(), 1e-300))).tolist()
+        return found
+
+    def _splits_of(self, row: int) -> list[_Split]:
+        """Where an arm's rewards can be cut in two; moments between two rewards are one place."""
+        places: dict[float, tuple[float, float]] = {}
+        shift = float(self.left[row] - self.base[row])
+        shift_sum = float(self.left_sums[row] - self.base_sums[row])
+        for count, total, prior in zip(
+            self.counts[:, row].tolist(), self.sums[:, row].tolist(), self._priors, strict=True
+        ):
+            if count + shift > 0.0:
+                _, known = places.get(count + shift, (0.0, 0.0))
+                places[count + shift] = (total + shift_sum, known + prior)
+        return [
+            _Split(n, total, prior, self._log_evidence(n, total))
+            for n, (total, prior) in places.items()
+        ]
+
+    def _log_evidence(self, n: float, total: float) -> float:
+        """Log probability of n rewards of one mean, which is drawn around the level."""
+        if not self.is_bounded:
+            # mean ~ N(level, dispersion), up to terms that do not depend on where a cut is
+            beyond = total - n * self.level
+            return 0.5 * (beyond * beyond / ((n + 1.0) * self.dispersion) - math.log(n + 1.0))
+        a, b = self._shapes
+        n, good = n / self.dispersion, min(max(total, 0.0), n) / self.dispersion
+        return (
+            math.lgamma(a + good)
+            + math.lgamma(b + n - good)
+            - math.lgamma(a + b + n)
+            + self._log_prior
+        )
+
+    @cached_property
+    def _shapes(self) -> tuple[float, float]:
+        strength = min(self.strength, _STRONGEST)
+        return (
+            max(strength * self.level, _LEAST_SHAPE),
+            max(strength * (1.0 - self.level), _LEAST_SHAPE),
+        )
+
+    @cached_property
+    def _log_prior(self) -> float:
+        a, b = self._shapes
+        return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+
+    # --- as a store keeps it --------------------------------------------------------------------
+
+    def document(self, arms: Sequence[int]) -> dict[str, Any]:
+        """JSON-safe; ``arms`` are the ids of the rows."""
+        return {
+            "arms": list(arms[: self.n_rows]),
+            "moments": list(self.moments),
+            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            **{name: getattr(self, name) for name in _NUMBERS},
+            "since": None if self.since is None else dict(self.since),
+        }
+
+    @classmethod
+    def from_document(
+        cls, document: Mapping[str, Any], rows: Mapping[int, int], n_rows: int, is_bounded: bool
+    ) -> Memory:
+        """The inverse; arms without a row are left out, rows that it does not name get 0."""
+        known = [(place, rows[arm]) for place, arm in enumerate(document["arms"]) if arm in rows]
+        places, at = np.array(known, dtype=np.int64).reshape(-1, 2).T
+        moments = tuple(document["moments"])
+        arrays = {}
+        for name in _ARRAYS:
+            read = np.array(document[name], dtype=np.float64)
+            shape = (len(moments), n_rows) if name in ("counts", "sums") else (n_rows,)
+            arrays[name] = np.zeros(shape)
+            arrays[name][..., at] = read.reshape(*shape[:-1], -1)[..., places]
+        numbers = {name: float(document[name]) for name in _NUMBERS}
+        return cls(
+            moments=moments,
+            **arrays,
+            **numbers,
+            is_bounded=is_bounded,
+            since=document["since"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """An arm's rewards before a moment, with the prior of a change there."""
+
+    n: float
+    sum: float
+    prior: float
+    log_evidence: float
+
+
+_ARRAYS: Final = ("counts", "sums", "base", "base_sums", "left", "left_sums")
+_NUMBERS: Final = ("level", "dispersion", "strength")
+
+
+def _kept(moments: Sequence[int], now: int) -> list[int]:
+    """Places of the moments to keep: the oldest, and others whose ages about double.
+
+    Example:
+        >>> moments = [0, 100, 200, 300, 400, 500, 520, 540]
+        >>> [moments[place] for place in _kept(moments, 540)]
+        [0, 200, 400, 500, 520, 540]
+    """
+    places: list[int] = []
+    for place in range(len(moments) - 1, 0, -1):
+        # One between two that are near each other tells nothing that they do not.
+        is_last = not places
+        if is_last or now - moments[place - 1] > _AGES * (now - moments[places[-1]]):
+            places.append(place)
+    return [0, *places[::-1]]

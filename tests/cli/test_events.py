@@ -1,0 +1,69 @@
+"""What happened to a study: ``imabo events``, and its traces in ``show``, ``best`` and ``watch``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from tests.cli.calls import CHANGED, STUDY, Imabo
+from tests.cli.terminals import Terminal
+
+AT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+NOTICED = r"rewards (of|with) .* fell from [\d.]+ to [\d.]+"
+
+
+def test_events_are_lines_with_the_newest_last(anywhere: Imabo) -> None:
+    done = anywhere("events", CHANGED)
+    assert (done.code, done.err) == (0, "")
+    created, drift, paused = done.out.splitlines()
+    assert re.fullmatch(f"{AT}  created  the study was created", created)
+    assert re.fullmatch(f"{AT}  drift    {NOTICED}", drift)
+    assert re.fullmatch(f"{AT}  state    arm 1 was paused", paused)
+
+
+def test_a_limit_keeps_the_newest_and_says_so(anywhere: Imabo) -> None:
+    whole = anywhere("events", CHANGED).out.splitlines()
+    assert anywhere("events", CHANGED, "--limit=3").out.splitlines() == whole
+    note, *newest = anywhere("events", CHANGED, "--limit=2").out.splitlines()
+    assert note.startswith("Older ones are left out")
+    assert newest == whole[1:]
+    events = anywhere("events", CHANGED, "--limit=2", "--json").json["events"]
+    assert [event["kind"] for event in events] == ["drift", "state"]
+    for wrong in ("0", "10001", "x"):
+        assert anywhere("events", CHANGED, f"--limit={wrong}").code == 2
+    assert anywhere("events", CHANGED, "--limit=10000").out.splitlines() == whole
+
+
+def test_a_study_that_there_is_not_has_none(anywhere: Imabo) -> None:
+    assert anywhere("events", "nothing").code == 3
+
+
+def test_show_and_best_say_since_when(anywhere: Imabo) -> None:
+    shown = anywhere("show", CHANGED)
+    assert re.search(f"best .*rewards? since a change noticed at {AT}", shown.out)
+    assert re.search(f"drift +{NOTICED}", shown.out)
+    assert [event["kind"] for event in anywhere("show", CHANGED, "--json").json["events"]] == [
+        "created",
+        "drift",
+        "state",
+    ]
+    best = anywhere("best", CHANGED)
+    assert re.search(f"^since a change noticed at {AT}$", best.out, re.MULTILINE)
+    assert anywhere("best", CHANGED, "--json").json["since"] is not None
+    for command in ("show", "best"):
+        assert "since a change" not in anywhere(command, STUDY).out
+
+
+def test_watch_shows_the_newest_change(anywhere: Imabo) -> None:
+    line = anywhere("watch", CHANGED, "--count=1").out
+    assert re.search(rf"  changed \d\d:\d\d:\d\d UTC: {NOTICED}$", line.rstrip())
+    document = json.loads(anywhere("watch", CHANGED, "--count=1", "--json").out)
+    assert document["drift"]["kind"] == "drift"
+    assert "changed" not in anywhere("watch", STUDY, "--count=1").out
+
+
+def test_the_live_view_shows_the_newest_change(folder: Path) -> None:
+    terminal = Terminal("watch", CHANGED, "--count=1", folder=folder)
+    assert terminal.end() == 0
+    assert re.search(f"last change +{AT}  drift", terminal.text)
