@@ -191,7 +191,7 @@ _COLUMNS: Final[Mapping[str, type]] = {
     "marked_sums": np.float64,
     "means": np.float64,
     "kept_rewards": np.float64,
-    "kept_means": np.float64,
+    "kept_sums": np.float64,
     "servable": np.bool_,
     "retired": np.bool_,
     "mutated": np.int64,
@@ -214,8 +214,8 @@ class ActiveSet:
     coordinate whose mutation produced the arm, or -1), ``prior_means`` and ``prior_counts`` (what
     the oracle's model last said of each arm, see ``Beliefs``; 0 where it said nothing).
     ``model_state`` is what that model wanted to start from next time; None before it said anything.
-    ``n_now`` and ``means_now`` are ``n_rewards`` and ``means`` of the rewards that still speak of
-    now, as far as the study's ``memory`` tells; without one they are the same.
+    ``n_now`` and ``sums_now`` are the number and the sum of the rewards that still speak of now, as
+    far as the study's ``memory`` tells; without one, all of them.
 
     Example:
         >>> from imabo import Float, Space
@@ -235,7 +235,7 @@ class ActiveSet:
     marked_sums: Floats
     means: Floats
     kept_rewards: Floats
-    kept_means: Floats
+    kept_sums: Floats
     servable: Bools
     retired: Bools
     mutated: Ints
@@ -346,9 +346,9 @@ class ActiveSet:
         return self.n_rewards if self.memory is None else self.kept_rewards
 
     @property
-    def means_now(self) -> Floats:
-        """Their means; NaN where there are none."""
-        return self.means if self.memory is None else self.kept_means
+    def sums_now(self) -> Floats:
+        """Their sums, on the unit scale."""
+        return self.unit_sums() if self.memory is None else self.kept_sums
 
     @property
     def level(self) -> float:
@@ -515,7 +515,7 @@ class ActiveSet:
     def load_memory(self, document: Mapping[str, Any]) -> None:
         """Put a document back."""
         is_bounded = self.reward_range is not None
-        self.put_memory(Memory.from_document(document, self._rows, len(self), is_bounded))
+        self.put_memory(Memory.from_document(document, self._rows, is_bounded))
 
     def _refresh_kept(self, row: int) -> None:
         if self.memory is None:
@@ -524,7 +524,7 @@ class ActiveSet:
         total = (self._columns["reward_sums"].item(row) - self._low * n) * self._scale
         kept, kept_sum = self.memory.own(row, n, total) if n else (0.0, 0.0)
         self._columns["kept_rewards"][row] = kept
-        self._columns["kept_means"][row] = kept_sum / kept if kept > 0.0 else math.nan
+        self._columns["kept_sums"][row] = kept_sum
 
     def _refresh_mean(self, row: int) -> None:
         n = self._columns["n_rewards"][row]
@@ -540,7 +540,7 @@ class ActiveSet:
         shapes["mask"] = ((capacity, len(self.space)), np.bool_)
         for name, (shape, dtype) in shapes.items():
             column: NDArray[Any] = np.zeros(shape, dtype=dtype)
-            if name in ("means", "kept_means"):
+            if name == "means":
                 column[:] = math.nan
             old = self._columns.get(name)
             if old is not None:

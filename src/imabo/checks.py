@@ -239,11 +239,9 @@ def _stored_part(
     argument: str, given: object, stored: Mapping[str, Any], kind: type, module: ModuleType
 ) -> Any:
     if given is None:
-        classes = {name: getattr(module, name) for name in module.__all__}
-        known = {n: c for n, c in classes.items() if isinstance(c, type) and issubclass(c, kind)}
-        return restore(stored, known, argument)
+        return restore(stored, _classes(kind, module), argument)
     _check_part(argument, given, kind)
-    if _canonical(describe(given)) != _canonical(stored):
+    if _canonical(describe(given)) != _canonical(_as_today(stored, kind, module)):
         raise InvalidSetting(
             f"{argument} is {given!r}",
             f"the study was created with {dict(stored)!r}",
@@ -252,12 +250,25 @@ def _stored_part(
     return given
 
 
+def _classes(kind: type, module: ModuleType) -> dict[str, type]:
+    found = {name: getattr(module, name) for name in module.__all__}
+    return {n: c for n, c in found.items() if isinstance(c, type) and issubclass(c, kind)}
+
+
+def _as_today(stored: Mapping[str, Any], kind: type, module: ModuleType) -> Mapping[str, Any]:
+    """What was stored, with settings that came since at their defaults; others' classes as is."""
+    try:
+        return describe(restore(stored, _classes(kind, module), kind.__name__))
+    except InvalidSetting:
+        return stored
+
+
 def require_same(store: Store, record: StudyRecord, *, any_seed: bool) -> None:
     """Refuse to create a study over one of the same name that is not the same study."""
     found = store.load(record.name).study
     same = (
-        found.policy == record.policy
-        and found.oracle == record.oracle
+        _as_today(found.policy, Policy, policies) == record.policy
+        and _as_today(found.oracle, Oracle, oracles) == record.oracle
         and found.reward_range == record.reward_range
         and found.window_s == record.window_s
         and (any_seed or found.seed == record.seed)

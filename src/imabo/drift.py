@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from imabo.arms import ActiveSet, Floats, Ints
 from imabo.memory import LEAST_SPACING, Memory
+from imabo.settings import is_number
 from imabo.space import Choice, Scalar
+from imabo.space.scalars import show
 
 _ALARM: Final = 7.0  # log odds against chance, beyond one for each comparison, that are a change
 _FEWEST_BEFORE: Final = 2.0  # rewards of an arm, below which it is compared with nothing
@@ -64,7 +66,10 @@ class Drift:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Drift:
-        """The inverse."""
+        """The inverse; refuses what is no number where one belongs."""
+        for name in ("since", "before", "after", "n_rewards", "evidence"):
+            if not is_number(data[name]):
+                raise TypeError(f"{name} {show(data[name])}")
         return cls(**{name: data[name] for name in cls.__slots__})
 
 
@@ -227,7 +232,7 @@ def _rows_of(arms: ActiveSet, drift: Drift, k: int) -> Ints | None:
     groups = _Groups.of(arms, k)
     wanted = {"parameter": drift.parameter, "value": drift.value}
     for label, members in zip(groups.labels[1:], groups.members.T[1:], strict=True):
-        if label == wanted:
+        if label == wanted and type(label["value"]) is type(drift.value):  # 1 is not True
             return np.flatnonzero(members)
     return None
 

@@ -108,11 +108,8 @@ class Memory:
         def wide(array: Floats) -> Floats:
             return np.pad(array, [*([(0, 0)] * (array.ndim - 1)), (0, more)])
 
-        return replace(
-            self,
-            **{name: wide(getattr(self, name)) for name in _ARRAYS},
-            _splits={},
-        )
+        arrays: dict[str, Any] = {name: wide(getattr(self, name)) for name in _ARRAYS}
+        return replace(self, **arrays, _splits={})
 
     # --- what still counts ----------------------------------------------------------------------
 
@@ -124,8 +121,8 @@ class Memory:
         """
         if row >= self.n_rows:
             return n, total
-        n += self.left[row] - self.base[row]
-        total += self.left_sums[row] - self.base_sums[row]
+        n += self.left.item(row) - self.base.item(row)
+        total += self.left_sums.item(row) - self.base_sums.item(row)
         splits = self._splits.get(row)
         if splits is None:
             splits = self._splits[row] = self._splits_of(row)
@@ -214,19 +211,20 @@ class Memory:
 
     @classmethod
     def from_document(
-        cls, document: Mapping[str, Any], rows: Mapping[int, int], n_rows: int, is_bounded: bool
+        cls, document: Mapping[str, Any], rows: Mapping[int, int], is_bounded: bool
     ) -> Memory:
-        """The inverse; arms without a row are left out, rows that it does not name get 0."""
+        """The inverse, up to the last row that it names; arms without a row are left out."""
         known = [(place, rows[arm]) for place, arm in enumerate(document["arms"]) if arm in rows]
         places, at = np.array(known, dtype=np.int64).reshape(-1, 2).T
         moments = tuple(document["moments"])
-        arrays = {}
+        n_rows = int(at.max(initial=-1)) + 1
+        arrays: dict[str, Any] = {}
         for name in _ARRAYS:
+            shape = (len(moments),) if name in ("counts", "sums") else ()
             read = np.array(document[name], dtype=np.float64)
-            shape = (len(moments), n_rows) if name in ("counts", "sums") else (n_rows,)
-            arrays[name] = np.zeros(shape)
-            arrays[name][..., at] = read.reshape(*shape[:-1], -1)[..., places]
-        numbers = {name: float(document[name]) for name in _NUMBERS}
+            arrays[name] = np.zeros((*shape, n_rows))
+            arrays[name][..., at] = read.reshape(*shape, len(document["arms"]))[..., places]
+        numbers: dict[str, Any] = {name: float(document[name]) for name in _NUMBERS}
         return cls(
             moments=moments,
             **arrays,

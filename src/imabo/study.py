@@ -361,6 +361,7 @@ class Study(Facts):
             limit: How many at most, the newest of them.
 
         Example:
+            >>> from imabo import Choice
             >>> study = Study.create("eventful", Space(x=Choice("a", "b")), seed=0)
             >>> _ = study.pause(study.add_arm({"x": "a"}))
             >>> [str(event) for event in study.events()]

@@ -1,4 +1,4 @@
-"""What happened to a study: ``imabo events``, and its traces in ``show``, ``best`` and ``watch``."""
+"""What happened to a study: ``imabo events``, and what ``show``, ``best`` and ``watch`` say."""
 
 from __future__ import annotations
 

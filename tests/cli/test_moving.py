@@ -15,7 +15,7 @@ import pytest
 
 from imabo import Study
 from imabo.stores import open_store
-from tests.cli.calls import N_PULLS, N_REWARDS, STRANGE, STUDY, Imabo
+from tests.cli.calls import CHANGED, N_PULLS, N_REWARDS, STRANGE, STUDY, Imabo
 from tests.cli.terminals import Terminal
 from tests.server.running import RunningServer
 from tests.server.shell import COMMAND, environment
@@ -140,7 +140,7 @@ def test_a_log_that_does_not_replay_leaves_nothing_behind(
     done = anywhere("import", str(log), "--name=copy", "--json")
     assert (done.code, done.error["code"]) == (1, "replay_mismatch")
     names = [study["name"] for study in anywhere("studies", "--json").json["studies"]]
-    assert names == [STRANGE, STUDY]
+    assert names == [STRANGE, CHANGED, STUDY]
 
 
 def test_what_is_no_log_makes_no_database(imabo: Imabo, folder: Path) -> None:

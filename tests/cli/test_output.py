@@ -9,7 +9,7 @@ import pytest
 
 from imabo import Choice, Space, Study, oracles, policies
 from imabo.cli.output import clean, value_text
-from tests.cli.calls import STRANGE, STUDY, Imabo
+from tests.cli.calls import CHANGED, STRANGE, STUDY, Imabo
 from tests.cli.terminals import Terminal
 from tests.server.shell import run
 
@@ -156,7 +156,7 @@ def test_a_remote_place_without_httpx_names_the_extra(
 
 
 def test_an_empty_store_says_how_to_begin(imabo: Imabo) -> None:
-    for name in (STUDY, STRANGE):
+    for name in (STUDY, STRANGE, CHANGED):
         assert imabo("delete", name, "--yes").code == 0
     done = imabo("studies")
     assert done.code == 0

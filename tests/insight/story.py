@@ -91,9 +91,9 @@ def situations() -> dict[str, Callable[[], Study]]:
     }
 
 
-def changed() -> Study:
+def changed(clock: ManualClock | None = None) -> Study:
     """A study of which the best letter stopped being good, as it noticed."""
-    clock = ManualClock(1e9)
+    clock = clock or ManualClock(1e9)
     study = make(
         space=letters("a", "b", "c"), policy=policies.Informed(), oracle=oracles.Random(),
         clock=clock,

@@ -82,7 +82,6 @@ def test_json_in_a_script_cannot_end_it_and_reads_back(text: str) -> None:
 
 
 def test_a_report_says_since_when_the_best_arm_is_judged() -> None:
-    text = " ".join(
-        Page(insight.report(insight.read(situations()["a change of the world"]()))).texts
-    )
+    facts = insight.read(situations()["a change of the world"]())
+    text = " ".join(Page(insight.report(facts)).texts)
     assert re.search(r"rewards since a change noticed at 2001-09-\d\d \d\d:\d\d:\d\d UTC", text)

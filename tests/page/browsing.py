@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -97,3 +98,14 @@ def overflow(page: Page) -> int:
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     return pixels
+
+
+def serious(page: Page, part: str = "html") -> list[tuple[str, str]]:
+    """What the accessibility check finds that matters; a drawing is one image to it."""
+    where = {"include": [[part]], "exclude": [[".main-svg"]]}
+    found: list[dict[str, Any]] = Axe().run(page, context=where).response["violations"]
+    return [
+        (one["id"], one["nodes"][0]["html"][:200])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 
-from tests.page.browsing import NARROW, overflow
+from tests.page.browsing import NARROW, overflow, serious
 from tests.page.conftest import OpenPage
 from tests.page.studies import STRANGE, path_of
 from tests.server.calls import Api
@@ -127,17 +125,6 @@ def test_everything_is_reached_with_a_keyboard(open_page: OpenPage, api: Api) ->
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("tr[data-arm='1'] .pill")).to_have_text("paused")
     expect(page.get_by_role("button", name="Resume arm 1", exact=True)).to_be_focused()
-
-
-def serious(page: Page, part: str = "html") -> list[tuple[str, str]]:
-    """What the accessibility check finds that matters; a drawing is one image to it."""
-    where = {"include": [[part]], "exclude": [[".main-svg"]]}
-    found: list[dict[str, Any]] = Axe().run(page, context=where).response["violations"]
-    return [
-        (one["id"], one["nodes"][0]["html"][:200])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 # The check is put into the page as a script, which the page's policy would refuse.

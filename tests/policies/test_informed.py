@@ -33,8 +33,8 @@ def three_arms() -> ActiveSet:
     return believing(arms_with([1, 0, 1, 1], [0, 1], [1]), [0.5, 0.9, 0.2], [2.0, 50.0, 1.0])
 
 
-# Priors 2, 7/3 and 1, filled up to 3 with rewards of the overall mean, 5/7: (2 * 0.5 + 5/7 + 3) / 7,
-# (7/3 * 0.9 + 2/3 * 5/7 + 1) / 5, (0.2 + 2 * 5/7 + 1) / 4
+# Priors 2, 7/3 and 1, filled up to 3 with rewards of the overall mean, 5/7:
+# (2 * 0.5 + 5/7 + 3) / 7, (7/3 * 0.9 + 2/3 * 5/7 + 1) / 5, (0.2 + 2 * 5/7 + 1) / 4
 MEANS = [0.6734694, 0.7152381, 0.6571429]
 # t = 8, K = 3: log(8/12) < 0, log(8/6) = 0.2876821, log(8/3) = 0.9808293
 BUDGETS = [0.0, 0.2876821 / 5, 0.9808293 / 4]
@@ -117,7 +117,8 @@ class TestIndex:
 
     def test_open_rewards_have_the_bonus_of_normal_ones(self) -> None:
         # Pooled variance 2 / (3 - 2) = 2; t = 4, K = 2: log(4/4) = 0 and log(4/2) = 0.6931472;
-        # sqrt(2 * 2 * 0.3 * 0.6931472 / 4) = 0.4560084. Level 14/3: means (4 + 14) / 5, (10 + 14) / 4
+        # sqrt(2 * 2 * 0.3 * 0.6931472 / 4) = 0.4560084. The overall mean is 14/3, so the means are
+        # (4 + 14) / 5 and (10 + 14) / 4.
         arms = ActiveSet.from_rewards(
             LINE, [({"x": 0.1}, [1.0, 3.0]), ({"x": 0.2}, [10.0])], reward_range=None
         )
@@ -195,7 +196,6 @@ class TestGrowth:
             study.tell(study.ask().id, 0.5)
             n_arms += n_arms < 4 or n_arms < 2.0 * t**0.5
             assert study.n_arms == n_arms
-
 
     def test_where_success_is_rare_a_success_counts_for_ten_rounds_at_most(self) -> None:
         # 4 successes in 100 rounds: 3 * sqrt(0.4 * 101) = 19.07 arms are due

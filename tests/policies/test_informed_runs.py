@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.testing import assert_allclose
 
 from imabo.arms import ActiveSet, Beliefs
 from imabo.bounds import kl_upper_of
-from imabo.policies import Informed, Serve
+from imabo.drift import Drift, forget, remember
+from imabo.policies import Expand, Informed, Serve
 from imabo.policies.informed_runs import Index
 from imabo.randomness import Draws
 
@@ -38,29 +40,93 @@ def drawn_arms(seed: int) -> ActiveSet:
     return arms
 
 
+def remembering_arms(seed: int) -> ActiveSet:
+    """Such arms with a memory, contradicted or not, and with or without a change noticed."""
+    arms, rng = drawn_arms(seed), np.random.default_rng(1000 + seed)
+    for stage in range(1 + seed % 4):
+        arms.put_memory(remember(arms))
+        if seed % 3 == 1 and stage == 1:
+            arm = None if rng.random() < 0.5 else int(rng.choice(arms.ids))
+            drift = Drift(arms.totals.n_rewards, 0.6, 0.3, 20.0, 15.0, arm)
+            arms.put_memory(forget(arms, drift, 5.0))
+        for row in rng.integers(0, len(arms), 40).tolist():
+            arms.count_pull(row)
+            if rng.random() < 0.9:
+                arms.count_reward(row, float(rng.random() < rng.random()), was_pending=True)
+    if seed % 2:
+        beliefs = Beliefs(rng.random(len(arms)), rng.choice([0.0, 4.0, 90.0], len(arms)), {}, 0.4)
+        arms.put_beliefs(beliefs)
+        arms.count_pull(0)
+        arms.count_reward(0, 1.0, was_pending=True)
+        arms.admit(5000, {"x": 0.9999})  # one that neither memory nor model knows
+    return arms
+
+
+SETS = pytest.mark.parametrize("made", [drawn_arms, remembering_arms])
+
+
+def assert_highest(policy: Informed, arms: ActiveSet, row: int) -> None:
+    """By the definition of the index, whatever was done to find it fast."""
+    tried = policy.tried_again(arms)
+    if tried is not None:
+        assert row == tried
+        return
+    scores = np.where(arms.servable, policy.scores(arms), -np.inf)
+    assert scores[row] >= scores.max() - 1e-9
+
+
+@SETS
 @pytest.mark.parametrize("seed", range(60))
-def test_the_terms_of_one_arm_are_those_of_all(seed: int) -> None:
-    arms = drawn_arms(seed)
+def test_the_terms_of_one_arm_are_those_of_all(seed: int, made: Callable[[int], ActiveSet]) -> None:
+    arms = made(seed)
     now = INDEX.moment(arms)
     found = [INDEX.terms_of(INDEX.known(arms, row, now), now) for row in range(len(arms))]
     assert_allclose(np.transpose(found), INDEX.terms(arms, now), rtol=1e-12)
 
 
+@SETS
 @pytest.mark.parametrize("seed", range(120))
-def test_the_leaders_are_the_servable_arms_of_highest_index(seed: int) -> None:
-    arms = drawn_arms(seed)
+def test_the_leaders_are_the_servable_arms_of_highest_index(
+    seed: int, made: Callable[[int], ActiveSet]
+) -> None:
+    arms = made(seed)
     now = INDEX.moment(arms)
     rows = np.flatnonzero(arms.servable).tolist()
     scores = {row: kl_upper_of(*INDEX.terms_of(INDEX.known(arms, row, now), now)) for row in rows}
     assert INDEX.leaders(arms) == [row for row in rows if scores[row] == max(scores.values())]
 
 
+@SETS
+@pytest.mark.parametrize("policy", [Informed(), Informed(bonus=0.7, trust=3.0), Informed(bonus=0)])
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_served_has_the_highest_index(
+    seed: int, policy: Informed, made: Callable[[int], ActiveSet]
+) -> None:
+    arms = made(seed)
+    assert_highest(policy, arms, policy.serve(arms, Draws(seed, 1)).row)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_rounds_in_a_row_serve_has_the_highest_index(seed: int) -> None:
+    policy, arms = Informed(), remembering_arms(seed)
+    rounds = policy.rounds(arms, 150)
+    for number in range(150):
+        decided = rounds.decide(Draws(seed, number))
+        if isinstance(decided, Expand):
+            decided = rounds.serve(Draws(seed, number))
+        assert_highest(policy, arms, decided.row)
+        arms.count_pull(decided.row)
+
+
+@SETS
 @pytest.mark.parametrize("n", [4, 40, 150])
 @pytest.mark.parametrize("seed", range(60))
-def test_rounds_in_a_row_are_decided_as_each_for_itself(seed: int, n: int) -> None:
+def test_rounds_in_a_row_are_decided_as_each_for_itself(
+    seed: int, n: int, made: Callable[[int], ActiveSet]
+) -> None:
     # No growth: an arm that is admitted would end the run.
     policy = replace(Informed(), scale=1e-9, warmup=1)
-    arms, apart = drawn_arms(seed), drawn_arms(seed)
+    arms, apart = made(seed), made(seed)
     rounds = policy.rounds(arms, n)
     for number in range(n):
         decided = rounds.decide(Draws(seed, number))

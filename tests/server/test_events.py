@@ -41,7 +41,11 @@ def test_there_are_no_events_of_a_study_that_there_is_not(http: httpx.Client) ->
 
 
 def test_a_reader_may_look_and_nobody_without_a_key() -> None:
-    keys = {"admin": ("admin", None), "reader": ("reader", None), "limited": ("reader", ("x",))}
+    keys: dict[str, tuple[str, tuple[str, ...] | None]] = {
+        "admin": ("admin", None),
+        "reader": ("reader", None),
+        "limited": ("reader", ("x",)),
+    }
     with RunningServer(keys=keys) as server, httpx.Client(base_url=server.url) as http:
         path = "/v1/studies/watched/events"
 

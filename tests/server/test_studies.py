@@ -99,6 +99,7 @@ def test_best_is_what_the_study_says(api: Api, server: RunningServer) -> None:
         "interval": list(best.interval),
         "n_rewards": best.n_rewards,
         "level": 0.5,
+        "since": None,
     }
 
 

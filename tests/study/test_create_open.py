@@ -22,6 +22,7 @@ from imabo.errors import (
 )
 from imabo.space.scalars import show
 from imabo.stores import MemoryStore, Store
+from imabo.testing.stores.facts import study_record
 from imabo.testing.study.base import facts_of, letters, mixed_space, play
 
 
@@ -283,3 +284,71 @@ def test_a_wrong_setting_makes_no_file(tmp_path: Path) -> None:
     with pytest.raises(ImaboError):
         Study.create("s", LINE, store=f"sqlite:///{tmp_path}/imabo.db", seed=-1)
     assert list(tmp_path.iterdir()) == []
+
+
+OLDER: dict[str, dict[str, Any]] = {
+    "policy": {
+        "type": "Informed",
+        "beta": 0.5,
+        "scale": 3.0,
+        "warmup": 10,
+        "bonus": 0.1,
+        "trust": 1.0,
+        "limit": 50.0,
+    },
+    "oracle": {
+        "type": "GP",
+        "kappa": 2.0,
+        "epsilon": 0.05,
+        "mutations": 300,
+        "draws": 100,
+        "startup": 10,
+    },
+}
+
+
+class TestSettingsThatCameLater:
+    """A study that an earlier version made has the settings that came since at their defaults."""
+
+    @pytest.fixture
+    def older(self, store: Store) -> Store:
+        """With a study of the defaults as they were written before there were memories."""
+        space = Space(x=Float(0.0, 1.0)).to_dict()
+        store.create(study_record("s", seed=3, space=space, **OLDER))
+        return store
+
+    def test_it_opens_with_them(self, older: Store) -> None:
+        study = Study.open("s", store=older)
+        assert study.policy == policies.Informed()
+        assert study.oracle == oracles.GP()
+        play(study, 20, lambda pull: 0.5)
+        assert study.view.memory is not None
+
+    def test_it_is_the_study_of_the_defaults(self, older: Store) -> None:
+        space = Space(x=Float(0.0, 1.0))
+        Study.create("s", space, store=older)
+        Study.create("s", space, store=older, policy=policies.Informed(), oracle=oracles.GP())
+        Study.open("s", store=older, policy=policies.Informed(), oracle=oracles.GP())
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"policy": policies.Informed(changes=False)},
+            {"policy": policies.Informed(top=0.5)},
+            {"oracle": oracles.GP(kappa=1.0)},
+        ],
+        ids=str,
+    )
+    def test_other_settings_are_still_another_study(
+        self, older: Store, other: dict[str, Any]
+    ) -> None:
+        with pytest.raises(StudyExists):
+            Study.create("s", Space(x=Float(0.0, 1.0)), store=older, **other)
+        with pytest.raises(InvalidSetting, match="created with"):
+            Study.open("s", store=older, **other)
+
+    def test_what_is_mixed_goes_by_its_parts(self, store: Store) -> None:
+        mixed = {"type": "Mixed", "oracle": OLDER["oracle"], "epsilon": 0.1}
+        space = Space(x=Float(0.0, 1.0))
+        store.create(study_record("s", seed=3, space=space.to_dict(), **OLDER | {"oracle": mixed}))
+        Study.create("s", space, store=store, oracle=oracles.Mixed(oracles.GP(), epsilon=0.1))

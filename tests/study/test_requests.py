@@ -137,7 +137,7 @@ def test_views_and_store_agree_after_batches(study: Study, store: Store) -> None
         study.tell_many([(pull.id, len(pulls) % 7 / 7) for pull in pulls[-4:]])
     other = Study.open("s", store=store)
     assert_array_equal(other.view.means, study.view.means)
-    assert_array_equal(other.view.means_now, study.view.means_now)
+    assert_array_equal(other.view.sums_now, study.view.sums_now)
     assert other.view.totals == study.view.totals
 
 

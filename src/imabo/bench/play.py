@@ -15,7 +15,7 @@ from imabo.bench.problems.delays import Delay
 from imabo.space import Config
 
 RHO: Final = 0.05  # of the rho-regret
-PROBES: Final = 4  # proposals looked at for their quality, at each checkpoint
+PROBES: Final = 1  # proposals looked at for their quality, at each checkpoint
 _ROUND_NUMBERS: Final = (100, 500, 1000, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 _EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 

@@ -17,7 +17,7 @@ from imabo.stores.base import Rewarded
 _log: Final = logging.getLogger(__name__)
 
 _LOOKS: Final = 8  # rewards between two looks for a change ...
-_ARMS_PER_REWARD: Final = 16  # ... or more, where there are so many times more arms
+_ARMS_PER_REWARD: Final = 8  # ... or more, where there are so many times more arms
 
 
 class Feedback:

@@ -9,7 +9,6 @@ rewards without a range it also says how sure it is that near configurations hav
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -35,7 +34,6 @@ _LEAST_SCALE: Final = 0.05  # of latent observations that hardly differ
 _LEAST_SPREAD: Final = 1e-150  # of rewards without ends; its square is still a number
 _STRONG: Final = 8.0  # log odds at which the model and its absence are believed alike
 _DOUBT: Final = 10.0  # squared errors of differences, below which the skill is not known
-_FEWEST_TO_JUDGE: Final = 20  # arms
 _LEAST_COUNT: Final = 0.05  # rewards that still speak of now, for an arm to be modelled
 _LEAST_MEAN: Final = 1e-4  # expectations stay this far from 0 and 1, where a count means little
 
@@ -60,7 +58,8 @@ class Surface:
         self._unordered: Bools = np.array([p.unordered for p in arms.space.parameters.values()])
         rewarded = np.flatnonzero(arms.n_now > _LEAST_COUNT)
         self.rows: Ints = rewarded[spread_subset(arms.n_now[rewarded], _MODELLED)]
-        self._n, self._means = arms.n_now[self.rows], arms.means_now[self.rows]
+        self._n = arms.n_now[self.rows]
+        self._means = arms.sums_now[self.rows] / self._n
         self._bounded = arms.reward_range is not None
         if self._bounded:
             # Forgetting takes weighted sums apart: rounding may leave them past the ends.
@@ -167,16 +166,6 @@ class Surface:
         that no second arm is sent to where an answer is on its way.
         """
         return self._ahead.predict(Points.place(units, mask, self._unordered))
-
-    @property
-    def has_stalled(self) -> bool:
-        """Whether the newer half of the arms has none that is clearly better than the older."""
-        if len(self.rows) < _FEWEST_TO_JUDGE:
-            return False
-        means, newer = self.process.at_points(), self.rows > np.median(self.rows)
-        best = int(np.flatnonzero(~newer)[means[~newer].argmax()])
-        error = 1.0 / math.sqrt(1.0 / self.process.noise[best] + 1.0 / self.process.signal)
-        return bool(means[newer].max() < means[best] + 0.5 * error)
 
     def leaders(self, count: int) -> Ints:
         """Rows of the arms with the highest expected reward, shrunk towards their neighbours."""

@@ -214,12 +214,15 @@ def growth(facts: Facts) -> Growth:
     history = facts.history
     law = _law(facts.policy)
     restarts = _restarts(facts)
-    asked = _Counts(facts.space, has_window=facts.study.window_s is not None)
+    has_window = facts.study.window_s is not None
+    asked = _Counts(facts.space, reward_range=facts.reward_range, has_window=has_window)
     n_configs = facts.space.n_configs if law is not None else None
     effective, due = [], []
     for i in range(1, len(history)):
         n_pulls = int(history.n_pulls[i])
-        asked.totals = Totals(n_pulls, int(history.n_rewards[i]), int(history.n_pending[i]))
+        asked.totals = Totals(
+            n_pulls, int(history.n_rewards[i]), int(history.n_pending[i]), float(history.sums[i])
+        )
         asked.restart = [one for one in restarts if one.n_pulls < max(n_pulls, 1)][-1]
         effective.append(effective_total(asked))
         if law is not None:

@@ -46,8 +46,6 @@ class GP(Oracle):
         kappa: Standard deviations above the mean that count in the ranking, at least 0.
         epsilon: Share of proposals drawn from P0, in [0, 1]; above 0, the theorem's coverage
             condition holds.
-        wider: The same while newer arms are no better than older ones, in [0, 1]; where it is less
-            than ``epsilon``, that holds.
         mutations: Changes of the leading arms in the pool, at least 0.
         draws: P0 draws in the pool, at least 1.
         startup: Below this many arms with a reward, draw from P0.
@@ -64,7 +62,6 @@ class GP(Oracle):
 
     kappa: float = 2.0
     epsilon: float = 0.05
-    wider: float = 0.2
     mutations: int = 300
     draws: int = 100
     startup: int = 10
@@ -72,7 +69,6 @@ class GP(Oracle):
     def __post_init__(self) -> None:
         check_number("kappa", self.kappa, 0.0, np.inf, closed=True)
         check_number("epsilon", self.epsilon, 0.0, 1.0, closed=True)
-        check_number("wider", self.wider, 0.0, 1.0, closed=True)
         check_count("mutations", self.mutations)
         check_count("draws", self.draws, least=1)
         check_count("startup", self.startup)
@@ -95,8 +91,7 @@ class GP(Oracle):
     def _choose(
         self, arms: ActiveSet, scores: Floats, surface: Surface, rng: np.random.Generator
     ) -> Proposal | Exhausted:
-        chance = rng.random()
-        if chance < self.epsilon or (chance < self.wider and surface.has_stalled):
+        if rng.random() < self.epsilon:
             return draw_new(arms, rng)
         if surface.certainty < 1.0 and rng.random() >= surface.certainty:
             return Mutate().propose(arms, scores, rng)

@@ -56,8 +56,7 @@ def expected_means(arms: ActiveSet, prior: Floats, waiting: Floats | float = 0.0
     all go to one arm before its first answer is in, and the effect goes as the answers come.
     """
     anchor = np.maximum(ANCHOR - prior, 0.0)
-    own = arms.n_now * np.nan_to_num(arms.means_now)
-    sums = prior * arms.prior_means + own + (anchor + waiting) * arms.level
+    sums = prior * arms.prior_means + arms.sums_now + (anchor + waiting) * arms.level
     return sums / (prior + anchor + arms.n_now + waiting)
 
 

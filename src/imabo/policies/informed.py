@@ -29,7 +29,9 @@ from imabo.settings import check_count, check_flag, check_fraction, check_number
 
 _SHORT: Final = 3  # rounds in a row up to which each is decided for itself
 _PER_SUCCESS: Final = 10.0  # rounds that one success counts for in the growth, at most ...
-_LEAST_SHARE: Final = 0.1  # ... and what a round counts for at least: where all fail, others must come
+_LEAST_SHARE: Final = (
+    0.1  # ... and what a round counts for at least: where all fail, others must come
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +152,4 @@ class Informed(Policy):
         if arms.reward_range is not None:
             # Where success is rare, rounds without one say little about any arm.
             rounds *= min(max(_PER_SUCCESS * arms.level, _LEAST_SHARE), 1.0)
-        return arms.growth_start.n_arms + self.scale * rounds**self.beta
+        return float(arms.growth_start.n_arms + self.scale * rounds**self.beta)

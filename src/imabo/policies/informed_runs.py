@@ -93,12 +93,15 @@ class Index:
 
     def known(self, arms: ActiveSet, row: int, now: Moment) -> Known:
         """What the index of one arm rests on."""
-        n_now = float(arms.n_now[row])
+        n_rewards = float(arms.n_rewards[row])
+        if arms.memory is None:
+            n_now, own = n_rewards, n_rewards * float(arms.means[row]) if n_rewards else 0.0
+        else:
+            n_now, own = float(arms.n_now[row]), float(arms.sums_now[row])
         prior = min(float(arms.prior_counts[row]), now.most) * now.fresh
         anchor = max(ANCHOR - prior, 0.0)
-        own = n_now * float(arms.means_now[row]) if n_now else 0.0
         return Known(
-            n_rewards=float(arms.n_rewards[row]),
+            n_rewards=n_rewards,
             n_now=n_now,
             n_pulls=float(arms.n_pulls[row]),
             n_pending=float(arms.n_pending[row]),

@@ -12,9 +12,9 @@ from imabo.drift import compare
 from imabo.policies.expectations import expected_means, prior_counts
 from imabo.space import Choice
 
-_EVERY: Final = 100  # rounds between two tries
-# ... or fewer, where the last ones did better than expected: by so many standard errors
-_SOONER: Final = ((2.0, 10), (1.0, 20))
+_EVERY: Final = 60  # rounds between two tries
+_SOONER: Final = 20  # the same where the last ones did better than expected ...
+_SURPRISE: Final = 1.0  # ... by so many standard errors
 _RECENT: Final = 1000  # rewards that are looked at, about
 _SERVED: Final = 0.05  # share of them from which on a part counts as served
 _MOST_VALUES: Final = 12  # of a choice with more, the values that have an arm are the parts
@@ -29,7 +29,7 @@ def probe(arms: ActiveSet, trust: float, limit: float) -> int | None:
     highest expected mean.
     """
     memory, turn = arms.memory, arms.totals.n_pulls + 1
-    if memory is None or not memory.moments or turn % _SOONER[0][1]:
+    if memory is None or not memory.moments or turn % _SOONER:
         return None
     ages = arms.totals.n_rewards - np.array(memory.moments)
     old_enough = np.flatnonzero(ages >= _RECENT)
@@ -43,10 +43,10 @@ def probe(arms: ActiveSet, trust: float, limit: float) -> int | None:
         return None
     surprise = np.where(is_left_out, _surprise(arms, parts), -np.inf)
     highest = float(surprise.max())
-    every = next((rounds for errors, rounds in _SOONER if highest >= errors), _EVERY)
-    if turn % every:
+    is_usual = turn % _EVERY == 0
+    if not is_usual and highest < _SURPRISE:
         return None
-    candidates = np.flatnonzero(is_left_out if turn % _EVERY == 0 else surprise == highest)
+    candidates = np.flatnonzero(is_left_out if is_usual else surprise == highest)
     part = parts[:, candidates[(turn // _EVERY) % len(candidates)]]
     rows = np.flatnonzero(part & servable)
     means = expected_means(arms, prior_counts(arms, trust, limit))[rows]

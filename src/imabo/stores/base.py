@@ -322,8 +322,8 @@ class Store(ABC):
         """Commit pulls, and the arms admitted for them; returns the new ``seq``.
 
         ``mark_at`` (a number of pulls) also copies every arm's counters to its marked ones, as they
-        were before these pulls. ``beliefs`` and ``memory`` replace the study's documents; None leaves
-        them.
+        were before these pulls. ``beliefs`` and ``memory`` replace the study's documents; None
+        leaves them.
         """
 
     @abstractmethod

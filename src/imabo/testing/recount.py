@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
+from imabo.drift import Drift, forget, is_moment, remember
 from imabo.policies.base import Decision, Expand, Policy
 from imabo.randomness import Draws
 from imabo.space import Space
@@ -123,6 +124,8 @@ class Recount:
             self._put_state(data["arm"], data["state"])
         elif entry.kind == "space":
             self._update_space(Space.from_dict(data["space"]))
+        elif entry.kind == "drift" and self.view.memory is not None:
+            self.view.put_memory(forget(self.view, Drift.from_data(data), entry.at))
         else:
             self._report("pulls", f"the log has an entry without its facts: {entry!r}")
 
@@ -133,6 +136,8 @@ class Recount:
             n = self.totals.n_pulls
             self._report("numbers", f"pull {number} came when there were {n} pulls")
         view, draws = self.view, Draws(self._study.seed, number)
+        if self._policy.watches and is_moment(view):
+            view.put_memory(remember(view))
         decision = self._policy.decide(view, draws)
         self._check_growth(number, arm, reason, decision)
         if decision.mark:
@@ -255,9 +260,12 @@ class Recount:
             elif book.retired_from is not None and allowed:
                 book.state, book.retired_from = book.retired_from, None
             n_growing += book.state != "retired"
-        totals, marked_at = self.view.totals, self.view.marked_at
+        old = self.view
+        totals = old.totals
         self.view = self._new_view()
-        self.view.totals, self.view.marked_at = totals, marked_at
+        self.view.totals, self.view.marked_at = totals, old.marked_at
+        if old.memory is not None:
+            self.view.load_memory(old.memory.document(old.ids.tolist()))
         counts = totals.n_pulls, totals.n_rewards, totals.n_pending
         self.view.restart = Restart(*counts, n_growing)
 

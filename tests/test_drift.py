@@ -1,0 +1,445 @@
+"""Noticing a change and forgetting: by hand, and in studies of a small space."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from imabo import Choice, Float, Int, Space, Study
+from imabo.arms import ActiveSet, Floats, Restart
+from imabo.drift import Drift, find_drift, forget, is_moment, remember
+from imabo.oracles import Random
+from imabo.policies import IMOSS, Informed, Policy
+from imabo.randomness import Draws
+from imabo.space import Config
+
+MODELS = Space(model=Choice("a", "b", "c"), x=Float(0.0, 1.0))
+NAMES = Space(model=Choice("a", "b", "c"))
+PROMPTS = Space(prompt=Choice(*range(40)))
+MEANS = {"a": 0.3, "b": 0.5, "c": 0.7}
+
+Truth = Callable[[Config], float]
+
+
+def give(arms: ActiveSet, row: int, n: int, n_good: float) -> None:
+    """n rewards, of which so many are 1."""
+    for number in range(n):
+        arms.count_pull(row)
+        arms.count_reward(row, float(number < n_good), was_pending=True)
+
+
+def means_now(arms: ActiveSet) -> Floats:
+    return np.asarray(arms.sums_now / arms.n_now)
+
+
+def nine_arms(space: Space = MODELS) -> ActiveSet:
+    """Three arms of each model with 40 rewards each, 3 of 4 good, and a memory of them."""
+    configs: list[Config] = [{"model": m, "x": x} for m in "abc" for x in (0.25, 0.5, 0.75)]
+    rewards = [[1.0, 1.0, 0.0, 1.0] * 10] * len(configs)
+    arms = ActiveSet.from_rewards(space, list(zip(configs, rewards, strict=True)))
+    arms.put_memory(remember(arms))
+    return arms
+
+
+def created(space: Space, seed: int, policy: Policy | None = None) -> Study:
+    return Study.create("s", space, policy=policy or Informed(), oracle=Random(), seed=seed)
+
+
+def play(study: Study, n: int, truth: Truth, seed: int) -> list[Config]:
+    """So many coin flips; returns what was served."""
+    rng = np.random.default_rng(seed)
+    served = []
+    for _ in range(n):
+        pull = study.ask()
+        study.tell(pull.id, float(rng.random() < truth(pull.config)))
+        served.append(pull.config)
+    return served
+
+
+def by_model(means: Mapping[str, float]) -> Truth:
+    return lambda config: means[str(config["model"])]
+
+
+def drifts(study: Study) -> list[Mapping[str, object]]:
+    return [event.data for event in study.events() if event.kind == "drift"]
+
+
+class TestFinding:
+    def test_nothing_without_a_memory(self) -> None:
+        arms = ActiveSet.from_rewards(MODELS, [({"model": "a", "x": 0.5}, [1.0] * 99)])
+        assert find_drift(arms) is None
+
+    def test_nothing_while_rewards_go_on_alike(self) -> None:
+        arms = nine_arms()
+        for row in range(9):
+            give(arms, row, 40, 30)
+            assert find_drift(arms) is None
+
+    def test_one_arm(self) -> None:
+        arms = nine_arms()
+        for row in range(9):
+            give(arms, row, 20, 15 if row != 4 else 1)
+        found = find_drift(arms)
+        assert found is not None
+        assert (found.arm, found.parameter, found.value) == (5, None, None)
+        assert (found.since, found.n_rewards, found.after) == (360, 20.0, 0.05)
+        assert found.before == pytest.approx(0.75)
+
+    @pytest.mark.parametrize("n_good", [2, 10])
+    def test_one_value(self, n_good: int) -> None:
+        """Down, or up."""
+        arms = nine_arms()
+        for row in range(9):
+            give(arms, row, 12, n_good if row // 3 == 1 else 9)
+        found = find_drift(arms)
+        if n_good > 9:
+            assert found is None  # 30 of 36 after 3 of 4 may be chance
+            return
+        assert found is not None
+        assert (found.arm, found.parameter, found.value) == (None, "model", "b")
+        assert (found.n_rewards, found.after) == (36.0, pytest.approx(2 / 12))
+
+    def test_everything(self) -> None:
+        arms = nine_arms()
+        for row in range(9):
+            give(arms, row, 8, 2)
+        found = find_drift(arms)
+        assert found is not None
+        assert (found.arm, found.parameter, found.value) == (None, None, None)
+        assert (found.n_rewards, found.after) == (72.0, 0.25)
+
+    def test_rewards_without_a_range(self) -> None:
+        configs: list[Config] = [{"model": m, "x": 0.5} for m in "abc"]
+        rewards = [[100.0, 110.0, 90.0, 105.0, 95.0] * 8] * 3
+        arms = ActiveSet.from_rewards(
+            MODELS, list(zip(configs, rewards, strict=True)), reward_range=None
+        )
+        arms.put_memory(remember(arms))
+        for _ in range(20):
+            for row in range(3):
+                arms.count_pull(row)
+                arms.count_reward(row, 70.0 if row == 2 else 100.0, was_pending=True)
+        found = find_drift(arms)
+        assert found is not None
+        assert (found.before, found.after) == (pytest.approx(100.0, abs=1.0), 70.0)
+        assert found.arm == 3 or found.value == "c"
+
+    def test_an_arm_of_a_choice_of_many_values(self) -> None:
+        """Its values are not looked at one by one: there would be too many."""
+        configs: list[Config] = [{"prompt": n} for n in range(40)]
+        rewards = [[1.0, 1.0, 0.0, 1.0] * 5] * 40
+        arms = ActiveSet.from_rewards(PROMPTS, list(zip(configs, rewards, strict=True)))
+        arms.put_memory(remember(arms))
+        for row in range(40):
+            give(arms, row, 20, 1 if row == 17 else 15)
+        found = find_drift(arms)
+        assert found is not None
+        assert (found.arm, found.parameter, found.value) == (18, None, None)
+
+    def test_arms_that_came_later_are_compared_with_nothing(self) -> None:
+        arms = nine_arms()
+        row = arms.admit(10, {"model": "a", "x": 0.1})
+        give(arms, row, 60, 0)
+        assert find_drift(arms) is None
+
+    def test_moments_are_due_now_and_then(self) -> None:
+        arms = ActiveSet.from_rewards(NAMES, [({"model": "a"}, [1.0] * 15)])
+        assert not is_moment(arms)
+        give(arms, 0, 1, 1)
+        assert is_moment(arms)
+        arms.put_memory(remember(arms))
+        assert not is_moment(arms)
+        give(arms, 0, 16, 16)
+        assert is_moment(arms)
+
+    def test_looking_changes_nothing(self) -> None:
+        arms = nine_arms()
+        give(arms, 0, 30, 0)
+        memory, document = arms.memory, json.dumps(arms.memory and arms.memory.document([1]))
+        n_now = arms.n_now.copy()
+        found = find_drift(arms)
+        assert found is not None
+        forget(arms, found, 5.0)
+        assert arms.memory is memory
+        assert json.dumps(memory and memory.document([1])) == document
+        assert_array_equal(arms.n_now, n_now)
+
+
+class TestForgetting:
+    def changed(self, **what: object) -> tuple[ActiveSet, ActiveSet]:
+        """Before and after forgetting that something fell from 0.75 to 0.25."""
+        arms, after = nine_arms(), nine_arms()
+        assert after.memory is not None
+        drift = replace(Drift(360, 0.75, 0.25, 30.0, 20.0), **what)  # type: ignore[arg-type]
+        after.put_memory(forget(after, drift, 1234.5))
+        return arms, after
+
+    def test_a_value_moves_by_as_much_as_it_did_and_others_stay(self) -> None:
+        before, after = self.changed(parameter="model", value="b")
+        rows, others = [3, 4, 5], [0, 1, 2, 6, 7, 8]
+        assert_allclose(after.n_now[rows], 2.0)
+        assert_allclose(means_now(after)[rows], 0.25)
+        assert_allclose(after.n_now[others], before.n_now[others])
+        assert_allclose(means_now(after)[others], means_now(before)[others])
+
+    def test_means_move_by_the_same_odds(self) -> None:
+        arms = nine_arms()
+        give(arms, 3, 40, 40)  # 7 of 8 by now
+        arms.put_memory(remember(arms))
+        drift = Drift(400, 0.75, 0.5, 30.0, 20.0, parameter="model", value="b")
+        arms.put_memory(forget(arms, drift, 0.0))
+        # Odds of 7 and 3 become a third of it.
+        assert_allclose(means_now(arms)[[3, 4]], [(7 / 3) / (1 + 7 / 3), 0.5])
+
+    def test_an_arm_alone(self) -> None:
+        before, after = self.changed(arm=5)
+        assert (after.n_now[4], means_now(after)[4]) == (2.0, pytest.approx(0.25))
+        others = np.arange(9) != 4
+        assert_allclose(after.n_now[others], before.n_now[others])
+
+    def test_everything_leaves_a_part_of_a_reward(self) -> None:
+        before, after = self.changed()
+        assert_allclose(after.n_now, 0.3)
+        assert_allclose(means_now(after), before.means)
+
+    def test_rewards_since_the_change_count_in_full(self) -> None:
+        arms = nine_arms()
+        give(arms, 0, 20, 3)
+        arms.put_memory(forget(arms, Drift(360, 0.75, 0.15, 20.0, 20.0), 0.0))
+        assert arms.n_now[0] == pytest.approx(20.3, abs=0.31)
+        assert means_now(arms)[0] == pytest.approx(0.15, abs=0.02)
+        assert_allclose(arms.n_now[1:], 0.3)
+
+    def test_a_second_change_forgets_what_the_first_left(self) -> None:
+        _, arms = self.changed(parameter="model", value="b")
+        for row in range(9):
+            give(arms, row, 16, 4)
+        arms.put_memory(remember(arms))
+        n = arms.totals.n_rewards
+        arms.put_memory(forget(arms, Drift(n, 0.25, 0.75, 20.0, 20.0), 0.0))
+        assert_allclose(arms.n_now, 0.3)
+        assert arms.memory is not None
+        assert arms.memory.since is not None
+        assert arms.memory.since["n_rewards"] == n
+        assert find_drift(arms) is None
+
+    def test_a_choice_may_have_1_and_true(self) -> None:
+        space = Space(flag=Choice(1, True), x=Float(0.0, 1.0))
+        configs: list[Config] = [{"flag": 1, "x": 0.5}, {"flag": True, "x": 0.5}]
+        arms = ActiveSet.from_rewards(space, [(config, [1.0, 0.0] * 20) for config in configs])
+        arms.put_memory(remember(arms))
+        drift = Drift(80, 0.5, 0.1, 20.0, 20.0, parameter="flag", value=True)
+        arms.put_memory(forget(arms, drift, 0.0))
+        assert (arms.n_now[1], arms.n_now[0]) == (2.0, pytest.approx(40.0, abs=1.0))
+
+    def test_growth_starts_again(self) -> None:
+        before, after = self.changed()
+        assert before.growth_start == Restart()
+        assert after.growth_start == Restart(n_pulls=360, n_rewards=360, n_pending=0, n_arms=9)
+        assert Informed(scale=0.1, warmup=1).growth(before) is None
+        assert Informed(scale=0.1, warmup=1).growth(after) == "oracle"
+        assert Informed(scale=0.1, warmup=1).strength(after) == 0.1
+
+    def test_a_later_change_of_the_space_starts_it_once_more(self) -> None:
+        _, arms = self.changed()
+        later = Restart(n_pulls=400, n_rewards=390, n_pending=10, n_arms=11)
+        arms.restart = later
+        assert arms.growth_start == later
+        arms.restart = Restart(n_pulls=100, n_rewards=100, n_pending=0, n_arms=5)
+        assert arms.growth_start.n_pulls == 360
+
+    def test_there_must_be_something_to_forget(self) -> None:
+        arms = ActiveSet.from_rewards(NAMES, [({"model": "a"}, [1.0] * 99)])
+        with pytest.raises(LookupError):
+            forget(arms, Drift(50, 0.5, 0.1, 20.0, 20.0), 0.0)
+
+
+class TestData:
+    def test_it_comes_back_from_json(self) -> None:
+        drift = Drift(300, 0.1 + 0.2, 1 / 3, 20.0, 17.0, parameter="model", value=True)
+        assert Drift.from_data(json.loads(json.dumps(drift.data()))) == drift
+
+    @pytest.mark.parametrize("name", ["since", "before", "after", "n_rewards", "evidence"])
+    @pytest.mark.parametrize("value", [None, "1", float("nan"), float("inf"), True, [1]])
+    def test_what_is_no_number_is_refused(self, name: str, value: object) -> None:
+        data = Drift(300, 0.5, 0.2, 20.0, 17.0).data() | {name: value}
+        with pytest.raises(TypeError, match=name):
+            Drift.from_data(data)
+
+    def test_what_is_missing_is_refused(self) -> None:
+        data = Drift(300, 0.5, 0.2, 20.0, 17.0).data()
+        del data["arm"]
+        with pytest.raises(LookupError):
+            Drift.from_data(data)
+
+
+class TestStudies:
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("space", [MODELS, NAMES], ids=["many arms", "three arms"])
+    def test_coins_that_stay_as_they_are_give_no_alarm(self, space: Space, seed: int) -> None:
+        study = created(space, seed)
+        play(study, 3000, by_model(MEANS), seed)
+        assert drifts(study) == []
+        assert study.view.memory is not None
+        # Most rewards still count: being served for having been lucky looks like a small fall.
+        assert study.view.n_now.sum() > 0.6 * study.view.n_rewards.sum()
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_the_fall_of_a_value_is_found_and_named(self, seed: int) -> None:
+        study = created(MODELS, seed)
+        play(study, 600, by_model({"a": 0.5, "b": 0.6, "c": 0.9}), seed)
+        play(study, 60, by_model({"a": 0.5, "b": 0.6, "c": 0.2}), seed + 100)
+        (found,) = drifts(study)
+        assert (found["arm"], found["parameter"], found["value"]) == (None, "model", "c")
+        served = play(study, 100, by_model({"a": 0.5, "b": 0.6, "c": 0.2}), seed + 200)
+        assert sum(config["model"] == "c" for config in served) < 40
+
+    @pytest.mark.xfail(
+        reason="two early rewards of an arm, drawn towards the level of the leader, are compared "
+        "with all its later ones: an alarm that comes again at every look"
+    )
+    @pytest.mark.parametrize("seed", [0, 6])
+    def test_prompts_that_stay_as_they_are_give_no_alarm(self, seed: int) -> None:
+        study = created(PROMPTS, seed)
+        play(study, 1500, lambda config: 0.9 if config["prompt"] == 17 else 0.2, seed)
+        assert drifts(study) == []
+
+    @pytest.mark.parametrize("seed", [1, 4, 5, 7])
+    def test_the_fall_of_a_prompt_is_found(self, seed: int) -> None:
+        """It may be called a fall of all that is served, which it was nearly."""
+
+        def truth(fallen: bool) -> Truth:
+            return lambda config: (0.1 if fallen else 0.9) if config["prompt"] == 17 else 0.2
+
+        study = created(PROMPTS, seed)
+        served = play(study, 1500, truth(fallen=False), seed)
+        assert [config["prompt"] for config in served[-50:]].count(17) > 35
+        before = len(drifts(study))
+        play(study, 60, truth(fallen=True), seed + 100)
+        found = drifts(study)[before]
+        arms = [arm.id for arm in study.arms() if arm.config["prompt"] == 17]
+        assert found["arm"] in (*arms, None)
+        assert found["parameter"] is None
+
+    @pytest.mark.parametrize(
+        "policy", [Informed(changes=False), IMOSS()], ids=["told not", "IMOSS"]
+    )
+    def test_nothing_is_looked_for_by_policies_that_do_not_use_it(self, policy: Policy) -> None:
+        study = created(MODELS, 0, policy)
+        play(study, 300, by_model({"a": 0.5, "b": 0.6, "c": 0.9}), 0)
+        play(study, 100, by_model({"a": 0.0, "b": 0.0, "c": 0.0}), 1)
+        assert drifts(study) == []
+        assert study.view.memory is None
+
+    def test_a_value_that_rises_is_found_again(self) -> None:
+        n_found = 0
+        for seed in range(5):
+            study = created(NAMES, seed)
+            before = {"a": 0.3, "b": 0.6, "c": 0.5}
+            play(study, 1500, by_model(before), seed)
+            served = play(study, 1500, by_model(before | {"a": 0.8}), seed + 100)
+            n_found += Counter(config["model"] for config in served[-100:])["a"] > 50
+        assert n_found >= 4
+
+
+class TestTryingAgain:
+    def left_out(self, *, n_recent: int = 60, tried: Sequence[float] = ()) -> ActiveSet:
+        """Arms of a and b with a memory; since then b alone was served, and a as ``tried``."""
+        arms = nine_arms()
+        for row in (6, 7, 8):
+            arms.put_state(row, "retired")
+        give(arms, 4, n_recent, 0.75 * n_recent)
+        for reward in tried:
+            arms.count_pull(0)
+            arms.count_reward(0, reward, was_pending=True)
+        return arms
+
+    def rounds_of(self, arms: ActiveSet, n: int) -> dict[int, int]:
+        """The rounds, by their numbers, in which something is tried again, with the row."""
+        found = {}
+        for _ in range(n):
+            row = Informed().tried_again(arms)
+            if row is not None:
+                found[arms.totals.n_pulls + 1] = row
+            give(arms, 4, 1, 1)
+        return found
+
+    def test_now_and_then_a_value_that_was_left_out_is_tried(self) -> None:
+        arms = self.left_out()
+        found = self.rounds_of(arms, 400)
+        assert 3 <= len(found) <= 9
+        assert set(found.values()) <= {0, 1, 2}
+        gaps = set(np.diff(list(found)).tolist())
+        assert len(gaps) == 1
+
+    def test_never_one_that_is_not_served_at_all(self) -> None:
+        arms = self.left_out()
+        for row in (0, 2):
+            arms.put_state(row, "paused")
+        assert set(self.rounds_of(arms, 300).values()) == {1}
+        arms.put_state(1, "paused")
+        assert self.rounds_of(arms, 300) == {}
+
+    def test_a_surprise_is_followed_up_sooner(self) -> None:
+        def n_tries(tried: Sequence[float]) -> int:
+            return len(self.rounds_of(self.left_out(n_recent=200, tried=tried), 200))
+
+        usual = n_tries([1.0, 1.0, 0.0, 1.0])
+        assert n_tries([1.0] * 5) > 2 * usual
+        assert n_tries([0.0] * 4) <= usual
+
+    def test_what_is_served_needs_no_trying(self) -> None:
+        arms = nine_arms()
+        for row in range(9):
+            give(arms, row, 20, 15)
+        assert [Informed().tried_again(arms) for _ in range(5)] == [None] * 5
+
+    def test_only_with_a_memory_and_where_the_world_may_change(self) -> None:
+        arms = self.left_out()
+        (number, *_) = self.rounds_of(self.left_out(), 200)
+        give(arms, 4, number - 1 - arms.totals.n_pulls, 0)
+        assert Informed().tried_again(arms) is not None
+        assert Informed(changes=False).tried_again(arms) is None
+        arms.memory = None
+        assert Informed().tried_again(arms) is None
+
+    def test_numbers_have_parts_where_there_are_no_names(self) -> None:
+        space = Space(x=Float(0.0, 1.0), k=Int(1, 3))
+        configs: list[Config] = [{"x": x, "k": 2} for x in (0.1, 0.5, 0.9)]
+        arms = ActiveSet.from_rewards(space, [(config, [1.0, 0.0] * 20) for config in configs])
+        arms.put_memory(remember(arms))
+        give(arms, 1, 200, 100)
+        found = set()
+        for _ in range(400):
+            found.add(Informed().tried_again(arms))
+            give(arms, 1, 1, 1)
+        assert found == {None, 0, 2}
+
+    def test_after_all_arms_of_the_memory_are_gone_there_is_nothing_to_try(self) -> None:
+        arms = ActiveSet.from_rewards(MODELS, [({"model": "a", "x": 0.1}, [1.0] * 20)])
+        document = nine_arms().memory
+        assert document is not None
+        arms.load_memory(document.document(list(range(101, 110))))
+        assert self.rounds_of_one(arms) == {None}
+
+    def rounds_of_one(self, arms: ActiveSet) -> set[int | None]:
+        found = set()
+        for _ in range(120):
+            found.add(Informed().tried_again(arms))
+            give(arms, 0, 1, 1)
+        return found
+
+    def test_the_study_serves_what_is_tried(self) -> None:
+        arms = self.left_out()
+        for _ in range(200):
+            row = Informed().tried_again(arms)
+            decided = Informed(scale=1e-9, warmup=1).serve(arms, Draws(0, 1))
+            if row is not None:
+                assert decided.row == row
+            give(arms, 4, 1, 1)
