@@ -12,6 +12,7 @@ from imabo.bench.claims.over_time import FewAlarms, FewLocked, FoundRise, Share,
 from imabo.bench.claims.ratios import Ratios
 from imabo.bench.claims.situations import SITUATION_CLAIMS
 from imabo.bench.methods import open_method
+from imabo.bench.pack import thin
 from imabo.bench.problems import open_problem
 
 CHECKPOINTS = [100, 150, 200, 250, 300]
@@ -98,3 +99,10 @@ def test_the_claims_of_the_situations_can_be_run() -> None:
                 if name.startswith("situations/"):
                     assert open_problem(name).name == name
                     assert int(name.rpartition("-")[2]) >= 5  # others were looked at
+
+
+def test_packed_rows_keep_what_a_changing_world_is_judged_by() -> None:
+    dense = list(range(50, 6001, 50))
+    made = row(0, checkpoints=dense, watched=dense, alarms=[3040])
+    assert (thin(made)["checkpoints"], thin(made)["alarms"]) == (dense, [3040])
+    assert thin(row(0, regret=[1.0] * 5))["checkpoints"] == [100, 300]

@@ -103,6 +103,6 @@ def test_a_delayed_task_says_its_window() -> None:
 
 
 def test_a_method_that_cannot_wait_is_refused_with_delay() -> None:
-    (task,) = tasks_of(["toy/gaussian"], ["tpe-10"], range(1), 100, DelaySettings(0.5, 0.9))
+    (task,) = tasks_of(["toy/gaussian"], ["hier-mab"], range(1), 100, DelaySettings(0.5, 0.9))
     with pytest.raises(InvalidSetting):
         run_task(task)

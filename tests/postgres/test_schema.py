@@ -109,6 +109,11 @@ def test_a_database_of_the_first_schema_opens_and_goes_on(postgres_url: str) -> 
         for pull in study.ask(count=20):
             study.tell(pull.id, 0.25)
         assert (study.n_pulls, study.n_rewards, study.n_pending) == (38, 38, 0)
+        assert study.view.memory is not None, "it had none, and more than 16 rewards by now"
+        kept = study.view.n_now.tolist()
+    with Study.open("v1 🎉", store=postgres_url, clock=lambda: 1_210.0) as study:
+        assert study.view.memory is not None
+        assert study.view.n_now.tolist() == kept
     with closing(PostgresStore(postgres_url)) as store:
         kinds = [entry.kind for entry in everything(store, "v1 🎉").log]
         assert {"ask", "tell", "expire", "state", "arm", "space"} == set(kinds)

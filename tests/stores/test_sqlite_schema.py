@@ -5,18 +5,25 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from imabo import Study
+from imabo import Choice, Float, Int, Space, Study, oracles, policies
 from imabo.stores import SQLiteStore
 from imabo.stores.connections import connect
 from imabo.stores.schema import STEPS, upgrade, version_of
-from imabo.testing.stores.facts import Writer, beliefs_of, everything
+from imabo.testing.stores.facts import Writer, beliefs_of, everything, memory_of
 from tests.stores.children.upgrade import NEXT_STEP
 from tests.stores.processes import run_together
 
-V1 = Path(__file__).parent / "assets" / "sqlite-v1.sql"
+V1, V4 = (Path(__file__).parent / "assets" / f"sqlite-v{version}.sql" for version in (1, 4))
+
+
+SPACE_OF_V4 = Space(
+    model=Choice("tiny", "small", "large"), temperature=Float(0.0, 1.0), top_k=Int(1, 10)
+)
+SETTINGS_OF_V4: dict[str, Any] = {"reward_range": (-1.0, 1.0), "window_s": 50.0}
 
 
 def dump(path: str) -> list[str]:
@@ -70,13 +77,15 @@ def test_a_file_of_the_first_schema_gets_what_came_later(path: str) -> None:
         db.execute("INSERT INTO spaces VALUES (1, 1, '{}', 0, 0, 0, 0)")
     with closing(SQLiteStore(path)) as store:
         assert store.load("study").beliefs is None
-        Writer(store, create=False).serve(1, beliefs=beliefs_of(1))
+        assert store.load("study").memory is None
+        Writer(store, create=False).serve(1, beliefs=beliefs_of(1), memory=memory_of(1))
         assert store.keyed("study", ["a"]) == {}
         assert store.keys() == []
         assert store.milestones("study") == []
         assert store.changes("study") == []
     with closing(SQLiteStore(path)) as store:
         assert store.load("study").beliefs == beliefs_of(1)
+        assert store.load("study").memory == memory_of(1)
     with closing(connect(path)) as db:
         assert version_of(db, path) == len(STEPS)
         db.execute("DELETE FROM studies")  # and what belongs to it goes along
@@ -114,6 +123,37 @@ def test_a_file_of_the_first_schema_opens_and_goes_on(path: str) -> None:
         assert [entry.kind for entry in store.changes("v1 🎉")] == [
             kind for kind in kinds if kind in ("state", "arm", "space")
         ]
+
+
+def test_a_file_of_the_last_schema_without_memories_gains_one(path: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(V4.read_text(encoding="utf-8"))
+    clock = [2_000.0]
+    url = f"sqlite:///{path}"
+    with Study.open("v4 🎉", store=url, clock=lambda: clock[0]) as study:
+        assert (study.n_pulls, study.n_rewards) == (56, 49)
+        assert study.policy == policies.Informed()
+        assert study.oracle == oracles.GP()
+        view = study.view
+        assert (view.memory, view.believed_at, view.skill) == (None, 0, 1.0)
+        assert view.prior_counts.any()
+        study.tell(study.ask().id, 0.5)
+        assert study.view.memory is not None
+        assert study.view.memory.moments == (49,)
+        for pull in study.ask(count=30):
+            study.tell(pull.id, 0.25)
+        shown = study.view.n_now.tolist()
+    with Study.open("v4 🎉", store=url, clock=lambda: clock[0]) as study:
+        assert study.view.n_now.tolist() == shown
+        assert study.view.memory is not None
+        assert study.events()[-1].kind == "arm"
+    # The same study to those who make it with the defaults of today.
+    with Study.create("v4 🎉", SPACE_OF_V4, store=url, **SETTINGS_OF_V4) as study:
+        assert study.n_rewards == 80
+    with closing(connect(path)) as db:
+        assert version_of(db, path) == len(STEPS)
+        db.execute("DELETE FROM studies")
+        assert db.execute("SELECT count(*) FROM memories").fetchone() == (0,)
 
 
 def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from imabo.bench.play import Row
 
+_MANY: Final = 60  # checkpoints: more than a world that stands still has
 _KEPT: Final = {100, 500, 1000, 3000, 5000, 10_000}  # and the last
 _DIGITS: Final = 5
 
@@ -36,10 +37,14 @@ def thin(row: Row) -> Row:
         {'checkpoints': [100, 120], 'regret': [2.3457, 3.0], 'seed': 1}
     """
     times = row["checkpoints"]
-    places = [k for k, t in enumerate(times) if t in _KEPT or k == len(times) - 1]
+    # A world that changes is judged by short stretches, so that all of them stay.
+    is_dense = len(times) > _MANY
+    places = [k for k, t in enumerate(times) if is_dense or t in _KEPT or k == len(times) - 1]
     thinned: Row = {}
     for name, value in row.items():
-        if isinstance(value, list):
+        if name == "alarms":
+            thinned[name] = value
+        elif isinstance(value, list):
             is_column = len(value) == len(times) and name != "arm_means"
             thinned[name] = [_round(value[k]) for k in places] if is_column else []
         else:
