@@ -182,11 +182,12 @@ class TestForgetting:
         after.put_memory(forget(after, drift, 1234.5))
         return arms, after
 
-    def test_a_value_moves_by_as_much_as_it_did_and_others_stay(self) -> None:
+    def test_a_value_moves_further_than_it_is_seen_to_and_others_stay(self) -> None:
+        """From odds of 3 to 1/3 is seen, a ninth; a 27th is taken, so 3 becomes 1/9."""
         before, after = self.changed(parameter="model", value="b")
         rows, others = [3, 4, 5], [0, 1, 2, 6, 7, 8]
         assert_allclose(after.n_now[rows], 2.0)
-        assert_allclose(means_now(after)[rows], 0.25)
+        assert_allclose(means_now(after)[rows], 0.1)
         assert_allclose(after.n_now[others], before.n_now[others])
         assert_allclose(means_now(after)[others], means_now(before)[others])
 
@@ -196,12 +197,13 @@ class TestForgetting:
         arms.put_memory(remember(arms))
         drift = Drift(400, 0.75, 0.5, 30.0, 20.0, parameter="model", value="b")
         arms.put_memory(forget(arms, drift, 0.0))
-        # Odds of 7 and 3 become a third of it.
-        assert_allclose(means_now(arms)[[3, 4]], [(7 / 3) / (1 + 7 / 3), 0.5])
+        # A third of the odds is seen, so 7 and 3 become 3^1.5 times less.
+        odds = np.array([7.0, 3.0]) / 3.0**1.5
+        assert_allclose(means_now(arms)[[3, 4]], odds / (1.0 + odds))
 
     def test_an_arm_alone(self) -> None:
         before, after = self.changed(arm=5)
-        assert (after.n_now[4], means_now(after)[4]) == (2.0, pytest.approx(0.25))
+        assert (after.n_now[4], means_now(after)[4]) == (2.0, pytest.approx(0.1))
         others = np.arange(9) != 4
         assert_allclose(after.n_now[others], before.n_now[others])
 
@@ -302,10 +304,6 @@ class TestStudies:
         served = play(study, 100, by_model({"a": 0.5, "b": 0.6, "c": 0.2}), seed + 200)
         assert sum(config["model"] == "c" for config in served) < 40
 
-    @pytest.mark.xfail(
-        reason="two early rewards of an arm, drawn towards the level of the leader, are compared "
-        "with all its later ones: an alarm that comes again at every look"
-    )
     @pytest.mark.parametrize("seed", [0, 6])
     def test_prompts_that_stay_as_they_are_give_no_alarm(self, seed: int) -> None:
         study = created(PROMPTS, seed)
@@ -313,8 +311,8 @@ class TestStudies:
         assert drifts(study) == []
 
     @pytest.mark.parametrize("seed", [1, 4, 5, 7])
-    def test_the_fall_of_a_prompt_is_found(self, seed: int) -> None:
-        """It may be called a fall of all that is served, which it was nearly."""
+    def test_a_prompt_that_falls_is_left_whether_it_is_noticed_or_not(self, seed: int) -> None:
+        """Its later rewards contradict the earlier ones, however many these are."""
 
         def truth(fallen: bool) -> Truth:
             return lambda config: (0.1 if fallen else 0.9) if config["prompt"] == 17 else 0.2
@@ -322,12 +320,9 @@ class TestStudies:
         study = created(PROMPTS, seed)
         served = play(study, 1500, truth(fallen=False), seed)
         assert [config["prompt"] for config in served[-50:]].count(17) > 35
-        before = len(drifts(study))
-        play(study, 60, truth(fallen=True), seed + 100)
-        found = drifts(study)[before]
-        arms = [arm.id for arm in study.arms() if arm.config["prompt"] == 17]
-        assert found["arm"] in (*arms, None)
-        assert found["parameter"] is None
+        served = play(study, 60, truth(fallen=True), seed + 100)
+        assert [config["prompt"] for config in served].count(17) < 20
+        assert [config["prompt"] for config in served[-30:]].count(17) < 5
 
     @pytest.mark.parametrize(
         "policy", [Informed(changes=False), IMOSS()], ids=["told not", "IMOSS"]

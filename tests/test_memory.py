@@ -220,7 +220,8 @@ class TestDocument:
             [(20.0, 0.7), (40.0, 1e-300), (3.0, 1 / 3)],
             **settings,
         )
-        since = {"n_pulls": 70, "n_rewards": 63, "n_pending": 2, "n_arms": 3, "at": 1e9 + 1 / 3}
+        since: dict[str, float] = {"n_pulls": 70, "n_rewards": 63, "n_pending": 2, "n_arms": 3}
+        since |= {"noticed": 63, "at": 1e9 + 1 / 3}
         document = memory.document([7, 3, 9]) | {
             "base": [16.0, 0.0, 3.0],
             "base_sums": [0.1, 0.0, 1 / 3],

@@ -359,11 +359,17 @@ class ActiveSet:
 
     @property
     def growth_start(self) -> Restart:
-        """Where the growth schedule starts: when the space last changed, or the world did."""
+        """Where the growth schedule starts: when the space last changed, or all of the world."""
         since = None if self.memory is None else self.memory.since
         if since is None or since["n_pulls"] < self.restart.n_pulls:
             return self.restart
         return Restart(**{key: int(since[key]) for key in Restart.__slots__})
+
+    @property
+    def noticed_at(self) -> int:
+        """Rewards of the study when it last noticed a change; 0 before it did."""
+        since = None if self.memory is None else self.memory.since
+        return 0 if since is None else int(since["noticed"])
 
     def to_unit(self, reward: Number) -> Number:
         """A reward mapped to [0, 1] by the study's range (as it is when the range is open)."""

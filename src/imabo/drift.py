@@ -13,20 +13,23 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
-from imabo.arms import ActiveSet, Floats, Ints
+from imabo.arms import ActiveSet, Floats, Ints, Restart
 from imabo.memory import LEAST_SPACING, Memory
 from imabo.settings import is_number
 from imabo.space import Choice, Scalar
 from imabo.space.scalars import show
 
 _ALARM: Final = 7.0  # log odds against chance, beyond one for each comparison, that are a change
-_FEWEST_BEFORE: Final = 2.0  # rewards of an arm, below which it is compared with nothing
+_FEWEST_BEFORE: Final = 8.0  # rewards of an arm, below which it is compared with nothing
+_STRONGEST: Final = 10.0  # rewards that the average arm says about any other, at most
 _FEWEST_AFTER: Final = 4.0  # rewards that a change must show in
 _MOST_VALUES: Final = 12  # a choice of more is looked at arm by arm only
-_NARROW: Final = 0.97  # of the evidence: then a value explains as much as everything together
+_NARROW: Final = 0.8  # of the evidence: then a value explains as much as everything together
 _LEFT: Final = 0.3  # rewards that an arm's past counts for after a change of everything
 _LEFT_MOVED: Final = 2.0  # the same for arms of a value that changed, moved by as much as it did
+_FURTHER: Final = 1.5  # times the change of the mean that is seen: how far it really went
 _LEAST: Final = 1e-6  # means stay this far from 0 and 1
 _FEWEST_ARMS: Final = 5  # below this the arms do not say how different arms are
 _STRENGTHS: Final = (2.0, 60.0)
@@ -103,23 +106,24 @@ class Compared(NamedTuple):
     variances: Floats
 
 
-def compare(arms: ActiveSet, memory: Memory) -> Compared:
-    """See ``Compared``; arms with hardly any earlier reward are left out."""
-    k = memory.n_rows
+def compare(arms: ActiveSet, memory: Memory, fewest: float = 2.0) -> Compared:
+    """See ``Compared``; arms with fewer earlier rewards than ``fewest`` are left out."""
+    # An arm may be far from the average one, and must not seem to change for that.
+    k, strength = memory.n_rows, min(memory.strength, _STRONGEST)
     n_old = memory.counts + memory.left - memory.base
     old_sums = memory.sums + memory.left_sums - memory.base_sums
-    is_compared = n_old >= _FEWEST_BEFORE
+    is_compared = n_old >= fewest
     n = np.where(is_compared, arms.n_rewards[:k] - memory.counts, 0.0)
     sums = np.where(is_compared, arms.unit_sums()[:k] - memory.sums, 0.0)
     # What to expect of an arm: its earlier rewards, drawn towards the level of all arms, because
     # arms are served for having been lucky.
-    means = (old_sums + memory.strength * memory.level) / (n_old + memory.strength)
+    means = (old_sums + strength * memory.level) / (n_old + strength)
     if memory.is_bounded:
         means = np.clip(means, 1e-3, 1.0 - 1e-3)
         noise = memory.dispersion * means * (1.0 - means)
     else:
         noise = np.full_like(means, memory.dispersion)
-    return Compared(n, sums, n * means, noise * n * (1.0 + n / (n_old + memory.strength)))
+    return Compared(n, sums, n * means, noise * n * (1.0 + n / (n_old + strength)))
 
 
 def find_drift(arms: ActiveSet) -> Drift | None:
@@ -135,7 +139,7 @@ def find_drift(arms: ActiveSet) -> Drift | None:
     groups = _Groups.of(arms, k)
     n, sums, expected, spread = (
         np.concatenate([column, column @ groups.members], axis=1)
-        for column in compare(arms, memory)
+        for column in compare(arms, memory, _FEWEST_BEFORE)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = expected / n, sums / n
@@ -164,8 +168,9 @@ def find_drift(arms: ActiveSet) -> Drift | None:
 def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
     """The study's memory after a change that was noticed at a time.
 
-    After a change of everything an arm's past counts for a part of a reward. After the change of a
-    value or of an arm, its past counts for two, moved by as much, and all others keep theirs.
+    After a change of everything, what an arm had before it counts for a part of a reward. After
+    the change of a value or of an arm, all that it had counts for two rewards, moved by as much,
+    and all others keep theirs.
     """
     memory = arms.memory
     if memory is None or not memory.moments:
@@ -180,9 +185,15 @@ def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
     if rows is None:
         left = np.minimum(left, _LEFT)
     else:
+        # Its newest rewards, too: some of them are from before the change.
+        counts, sums = counts.copy(), sums.copy()
+        counts[rows], sums[rows] = arms.n_rewards[rows], arms.unit_sums()[rows]
         left[rows] = np.minimum(left[rows], _LEFT_MOVED)
         means[rows] = _moved(means[rows], drift, memory.is_bounded)
-    totals = arms.totals
+    totals, start = arms.totals, arms.growth_start
+    if rows is None:
+        # New arms are due at once; after the change of a part, the others are as good as before.
+        start = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, arms.n_growing)
     forgotten = replace(
         memory,
         moments=memory.moments[place:],
@@ -192,13 +203,7 @@ def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
         base_sums=sums,
         left=left,
         left_sums=left * means,
-        since={
-            "n_pulls": totals.n_pulls,
-            "n_rewards": totals.n_rewards,
-            "n_pending": totals.n_pending,
-            "n_arms": arms.n_growing,
-            "at": at,
-        },
+        since={**asdict(start), "noticed": totals.n_rewards, "at": at},
         _splits={},
     )
     return _refitted(arms, forgotten)
@@ -238,13 +243,15 @@ def _rows_of(arms: ActiveSet, drift: Drift, k: int) -> Ints | None:
 
 
 def _moved(means: Floats, drift: Drift, is_bounded: bool) -> Floats:
-    """Means that changed as the mean of all did: by the same odds, or by the same amount."""
+    """Means that changed as the mean of all did: by the same odds, or by the same amount.
+
+    By more than it seems, because some of the rewards that show it came before the change.
+    """
     if not is_bounded:
-        return means + (drift.after - drift.before)
+        return means + _FURTHER * (drift.after - drift.before)
     before, after = (min(max(x, 0.01), 0.99) for x in (drift.before, drift.after))
-    clipped = np.clip(means, 0.01, 0.99)
-    odds = clipped / (1.0 - clipped) * (after / (1.0 - after)) / (before / (1.0 - before))
-    moved: Floats = odds / (1.0 + odds)
+    change = _FURTHER * (float(logit(after)) - float(logit(before)))
+    moved: Floats = expit(logit(np.clip(means, 0.01, 0.99)) + change)
     return moved
 
 

@@ -42,8 +42,8 @@ class Memory:
         dispersion: Variance of a reward over p (1 - p); without a range, the variance.
         strength: How many rewards the average arm says about any other.
         is_bounded: Whether rewards have a range.
-        since: Counters of the study when the last change was noticed, and the time (``at``); None
-            before one.
+        since: About the last change: rewards of the study when it was noticed, the time (``at``),
+            and where the growth schedule starts; None before one.
 
     Example:
         >>> memory = Memory.start(2, level=0.5, dispersion=1.0, strength=2.0, is_bounded=True)
@@ -148,7 +148,7 @@ class Memory:
     @cached_property
     def _priors(self) -> list[float]:
         """Of a change between each moment and the one before."""
-        start = 0 if self.since is None else self.since["n_rewards"]
+        start = 0 if self.since is None else self.since["noticed"]
         priors = _HAZARD * np.maximum(np.diff([start, *self.moments]), 1.0)
         found: list[float] = (priors * min(1.0, _MOST_LIKELY / max(priors.sum(), 1e-300))).tolist()
         return found

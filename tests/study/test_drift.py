@@ -88,10 +88,11 @@ def played(store: Store, n: int = 800, *, every: int | None = None) -> Study:
 def test_the_fall_is_noticed_once_and_named() -> None:
     study = played(MemoryStore())
     (event,) = drifts(study)
-    assert str(event).startswith("rewards with model = 'c' fell from 0.8")
+    assert str(event).startswith("rewards with model = 'c' fell from 0.")
     assert study.best().since == event.at
     assert study.best().config["model"] != "c"
-    assert study.view.growth_start.n_pulls > FALLS
+    assert FALLS < study.view.noticed_at < FALLS + 60
+    assert study.view.growth_start.n_pulls == 0  # other models are as good as before
     assert study.view.level == pytest.approx(0.55, abs=0.25)
 
 
@@ -189,7 +190,9 @@ def test_rewards_that_come_in_batches(store: Store, size: int) -> None:
     for _ in range(800 // size):
         pulls = study.ask(size)
         study.tell_many([(pull.id, world.reward(pull)) for pull in pulls])
-    (event,) = drifts(study)
+    # Where the leader shows it first, it may be noticed before the others of its model.
+    *first, event = drifts(study)
+    assert len(first) <= 1
     assert (event.data["parameter"], event.data["value"]) == ("model", "c")
     same_view(Study.open("s", store=store), study)
     assert audit(store, "s") == []

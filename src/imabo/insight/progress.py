@@ -282,10 +282,11 @@ def _wants_more(policy: Policy, arms: _Counts, n: int) -> bool:
 
 
 def _restarts(facts: Facts) -> list[Restart]:
-    """Where the schedule started: first, and after each change of the space or of the world."""
+    """Where the schedule started: first, and after each change of the space or of all the world."""
     history = facts.history
     found = [Restart()]
-    for _, at, n_pulls in [*facts.space_changes[:-1], *facts.drifts]:
+    changes = [(at, n_pulls) for _, at, n_pulls in facts.space_changes[:-1]]
+    for at, n_pulls in [*changes, *facts.upheavals]:
         after = min(int(np.searchsorted(history.at, at)), len(history) - 1)
         came = (facts.arms.admitted_at > at) & (facts.arms.admitted_at <= history.at[after])
         n_rewards, n_pending = (

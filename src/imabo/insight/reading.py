@@ -271,6 +271,17 @@ class Facts:
         ]
 
     @cached_property
+    def upheavals(self) -> list[tuple[float, float]]:
+        """Time and number of pulls of each change of the world that restarted the growth."""
+        times = [
+            entry.at
+            for entry in self.changes
+            if entry.kind == "drift" and not {"arm", "parameter"} & _named(entry.data)
+        ]
+        pulls = self.history.pulls_at(times)
+        return [(at, float(n)) for at, n in zip(times, pulls, strict=True)]
+
+    @cached_property
     def drifts(self) -> list[tuple[str, float, float]]:
         """Words, time and number of pulls of each change of the world that is still known."""
         entries = [entry for entry in self.changes if entry.kind == "drift"]
@@ -279,6 +290,11 @@ class Facts:
             (str(drift_event(self.study, entry.at, entry.data or {})), entry.at, float(n))
             for entry, n in zip(entries, pulls, strict=True)
         ]
+
+
+def _named(data: Mapping[str, Any] | None) -> set[str]:
+    """The keys that have a value."""
+    return {key for key, value in (data or {}).items() if value is not None}
 
 
 def read(study: Study, since: Facts | None = None) -> Facts:

@@ -36,7 +36,7 @@ def freshness(arms: ActiveSet) -> float:
     Where the space is used up, no proposal brings a new one: what was expected of an arm with four
     rewards must not be held against it when it has four hundred. A change ends it at once.
     """
-    if arms.believed_at < arms.growth_start.n_rewards:
+    if arms.believed_at < arms.noticed_at:
         return 0.0
     n = arms.totals.n_rewards
     return min(arms.believed_at / (_STALE * n), 1.0) if arms.believed_at and n else 1.0
