@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imabo import Choice, Float, Int, Space, Study
 from imabo.arms import ActiveSet, Floats, Restart
-from imabo.drift import Drift, find_drift, forget, is_moment, remember
+from imabo.drift import Drift, compare, find_drift, forget, is_moment, remember
 from imabo.oracles import Random
 from imabo.policies import IMOSS, Informed, Policy
 from imabo.randomness import Draws
@@ -241,6 +241,20 @@ class TestForgetting:
         drift = Drift(80, 0.5, 0.1, 20.0, 20.0, parameter="flag", value=True)
         arms.put_memory(forget(arms, drift, 0.0))
         assert (arms.n_now[1], arms.n_now[0]) == (2.0, pytest.approx(40.0, abs=1.0))
+
+    def test_moments_before_the_change_of_a_part_are_compared_with_nothing(self) -> None:
+        """Their counters are below what its arms now start from."""
+        arms = nine_arms()
+        give(arms, 3, 12, 12)  # ten more than the strength of two
+        arms.put_memory(remember(arms))
+        give(arms, 3, 12, 0)
+        drift = Drift(360, 0.75, 0.25, 30.0, 20.0, parameter="model", value="b")
+        arms.put_memory(forget(arms, drift, 0.0))
+        assert arms.memory is not None
+        with np.errstate(all="raise"):
+            compared = compare(arms, arms.memory)
+        assert np.isfinite(compared.variances).all()
+        assert compared.n[0, 3] == 0.0
 
     def test_growth_starts_again(self) -> None:
         before, after = self.changed()

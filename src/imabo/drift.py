@@ -110,7 +110,8 @@ def compare(arms: ActiveSet, memory: Memory, fewest: float = 2.0) -> Compared:
     """See ``Compared``; arms with fewer earlier rewards than ``fewest`` are left out."""
     # An arm may be far from the average one, and must not seem to change for that.
     k, strength = memory.n_rows, min(memory.strength, _STRONGEST)
-    n_old = memory.counts + memory.left - memory.base
+    # Below 0 at moments before the base of an arm that changed: nothing to compare with.
+    n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0)
     old_sums = memory.sums + memory.left_sums - memory.base_sums
     is_compared = n_old >= fewest
     n = np.where(is_compared, arms.n_rewards[:k] - memory.counts, 0.0)

@@ -15,7 +15,7 @@ from imabo.stores import SQLiteStore
 
 # Finished pulls. Far enough apart: the standard library remembers up to 200 cursors of each
 # connection, about 16,000 bytes, and forgets them all at once.
-FIRST, SECOND, LAST = 500, 1_000, 4_500
+FIRST, SECOND, LAST = 500, 1_000, 6_500
 _SHARED = (type, ModuleType, FunctionType)  # reachable from everything, and nobody's memory
 
 
@@ -62,19 +62,19 @@ def test_memory_does_not_grow_with_finished_pulls(study: Study) -> None:
     assert study.n_arms == 64
     # One 8-byte number a pull would already be more than this.
     assert kept < 8 * (LAST - SECOND)
-    # The standard library remembers up to 200 cursors.
-    assert reachable(study) - objects < 300
+    # The standard library remembers up to 200 cursors, and a moment more or less is 64 objects.
+    assert reachable(study) - objects < 500
     study.close()
 
 
 def test_a_view_of_many_pulls_is_as_large_as_one_of_few(study: Study, study_path: str) -> None:
-    finish(study, 200)
     sizes = []
-    for until in (200, 1_000):
+    for until in (1_000, 3_000):
         finish(study, until)
         store = SQLiteStore(study_path)
         engine = Engine(store, store.load("study"), IMOSS(), oracles.Mutate(), lambda: 0.0)
         sizes.append(reachable(engine.replica.view))
         store.close()
-    assert abs(sizes[1] - sizes[0]) < 100
+    # The memory of the arms may have a moment more or less: 64 objects each.
+    assert abs(sizes[1] - sizes[0]) < 300
     study.close()

@@ -12,9 +12,9 @@ from imabo.drift import compare
 from imabo.policies.expectations import expected_means, prior_counts
 from imabo.space import Choice
 
-_EVERY: Final = 100  # rounds between two tries
+_EVERY: Final = 60  # rounds between two tries
 _SOONER: Final = 20  # the same where the last ones did better than expected ...
-_SURPRISE: Final = 1.2  # ... by so many standard errors
+_SURPRISE: Final = 1.0  # ... by so many standard errors
 _RECENT: Final = 1000  # rewards that are looked at, about
 _SERVED: Final = 0.05  # share of them from which on a part counts as served
 _MOST_VALUES: Final = 12  # of a choice with more, the values that have an arm are the parts

@@ -85,12 +85,13 @@ class Ratios(Comparison):
             mean, error = mean_and_error(values.tolist())
             cells.append(f"{name} {mean:.4g} ± {error:.2g}")
         best = self.others[int(table[1:].mean(axis=1).argmin())]
+        slack = self.errors * float(np.nan_to_num(spread))
         beyond = f" beyond {self.errors:g} errors" if self.errors else ""
         limit = "" if self.each is None else f", at most {self.each:g}{beyond}"
         notes = ", LOSES" if ratio > 1 else ""
         notes += f", counts as {FLOOR:g}" if ratio < FLOOR else ""
         return Finding(
-            None if self.each is None else not ratio - self.errors * spread > self.each,
+            None if self.each is None else ratio - slack <= self.each,
             f"{problem}: {self.metric} of {', '.join(cells)}; ratio to {best} {ratio:.3f} "
             f"± {spread:.3f}{limit}{notes} ({table.shape[1]} seeds)",
         )
