@@ -359,6 +359,10 @@ class TestStudies:
         assert n_found >= 4
 
 
+def _rewards(n: int, mean: float) -> list[float]:
+    return [1.0] * round(n * mean) + [0.0] * (n - round(n * mean))
+
+
 class TestTryingAgain:
     def left_out(self, *, n_recent: int = 60, tried: Sequence[float] = ()) -> ActiveSet:
         """Arms of a and b with a memory; since then b alone was served, and a as ``tried``."""
@@ -371,31 +375,45 @@ class TestTryingAgain:
             arms.count_reward(0, reward, was_pending=True)
         return arms
 
-    def rounds_of(self, arms: ActiveSet, n: int) -> dict[int, int]:
+    def rounds_of(self, arms: ActiveSet, n: int, served: int = 4) -> dict[int, int]:
         """The rounds, by their numbers, in which something is tried again, with the row."""
         found = {}
-        for _ in range(n):
+        give(arms, served, 1, 1)
+        for _ in range(n // 10):
             row = Informed().tried_again(arms)
             if row is not None:
                 found[arms.totals.n_pulls + 1] = row
-            give(arms, 4, 1, 1)
+            to_next = 10 - (arms.totals.n_pulls + 1) % 10
+            give(arms, served, to_next, 0.75 * to_next)
         return found
 
     def test_now_and_then_a_value_that_was_left_out_is_tried(self) -> None:
         arms = self.left_out()
-        found = self.rounds_of(arms, 400)
-        assert 3 <= len(found) <= 9
+        found = self.rounds_of(arms, 4000)
+        assert 4 <= len(found) <= 40  # of 4,000 rounds
         assert set(found.values()) <= {0, 1, 2}
-        gaps = set(np.diff(list(found)).tolist())
-        assert len(gaps) == 1
+
+    def test_the_further_behind_the_rarer(self) -> None:
+        def n_tries(mean: float) -> int:
+            arms = ActiveSet.from_rewards(
+                MODELS,
+                [
+                    ({"model": "a", "x": 0.1}, _rewards(100, mean)),
+                    ({"model": "b", "x": 0.1}, _rewards(100, 0.75)),
+                ],
+            )
+            arms.put_memory(remember(arms))
+            return len(self.rounds_of(arms, 4000, served=1))
+
+        assert n_tries(0.65) > 3 * n_tries(0.1) > 0
 
     def test_never_one_that_is_not_served_at_all(self) -> None:
         arms = self.left_out()
         for row in (0, 2):
             arms.put_state(row, "paused")
-        assert set(self.rounds_of(arms, 300).values()) == {1}
+        assert set(self.rounds_of(arms, 2000).values()) == {1}
         arms.put_state(1, "paused")
-        assert self.rounds_of(arms, 300) == {}
+        assert self.rounds_of(arms, 2000) == {}
 
     def test_a_surprise_is_followed_up_sooner(self) -> None:
         def n_tries(tried: Sequence[float]) -> int:
@@ -413,7 +431,7 @@ class TestTryingAgain:
 
     def test_only_with_a_memory_and_where_the_world_may_change(self) -> None:
         arms = self.left_out()
-        (number, *_) = self.rounds_of(self.left_out(), 200)
+        (number, *_) = self.rounds_of(self.left_out(), 2000)
         give(arms, 4, number - 1 - arms.totals.n_pulls, 0)
         assert Informed().tried_again(arms) is not None
         assert Informed(changes=False).tried_again(arms) is None
@@ -427,9 +445,9 @@ class TestTryingAgain:
         arms.put_memory(remember(arms))
         give(arms, 1, 200, 100)
         found = set()
-        for _ in range(400):
+        for _ in range(100):
+            give(arms, 1, 10 - (arms.totals.n_pulls + 1) % 10, 5)
             found.add(Informed().tried_again(arms))
-            give(arms, 1, 1, 1)
         assert found == {None, 0, 2}
 
     def test_after_all_arms_of_the_memory_are_gone_there_is_nothing_to_try(self) -> None:

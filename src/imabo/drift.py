@@ -118,13 +118,20 @@ def compare(arms: ActiveSet, memory: Memory, fewest: float = 2.0) -> Compared:
     sums = np.where(is_compared, arms.unit_sums()[:k] - memory.sums, 0.0)
     # What to expect of an arm: its earlier rewards, drawn towards the level of all arms, because
     # arms are served for having been lucky.
-    means = (old_sums + strength * memory.level) / (n_old + strength)
-    if memory.is_bounded:
-        means = np.clip(means, 1e-3, 1.0 - 1e-3)
-        noise = memory.dispersion * means * (1.0 - means)
-    else:
-        noise = np.full_like(means, memory.dispersion)
+    means, noise = predict(memory, n_old, old_sums, strength)
     return Compared(n, sums, n * means, noise * n * (1.0 + n / (n_old + strength)))
+
+
+def predict(memory: Memory, n: Floats, sums: Floats, strength: float) -> tuple[Floats, Floats]:
+    """The mean to expect after n rewards of a sum, and the variance of a single one around it.
+
+    The level of all arms counts as ``strength`` rewards more.
+    """
+    means = (sums + strength * memory.level) / (n + strength)
+    if not memory.is_bounded:
+        return means, np.full_like(means, memory.dispersion)
+    means = np.clip(means, 1e-3, 1.0 - 1e-3)
+    return means, memory.dispersion * means * (1.0 - means)
 
 
 def find_drift(arms: ActiveSet) -> Drift | None:
@@ -283,7 +290,9 @@ def _refitted(arms: ActiveSet, memory: Memory) -> Memory:
         dispersion = min(max(pooled / most, 0.1), 1.0) if most > 0.0 and pooled > 0.0 else 1.0
         noise = dispersion * level * (1.0 - level)
     else:
-        dispersion = noise = max(pooled, 1e-300) if pooled > 0.0 else 1.0
+        # At least so much that the largest mean can be told in it, or evidence is no number.
+        least = max(1e-30 * float(np.max(arms.means[n > 0.0] ** 2, initial=0.0)), 1e-300)
+        dispersion = noise = max(pooled, least) if pooled > 0.0 else 1.0
     if len(rows) >= _FEWEST_ARMS:
         spread = float(np.var(means) - np.mean(variances / (counts - 1.0)))
     low, high = _STRENGTHS
