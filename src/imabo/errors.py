@@ -145,6 +145,12 @@ class StoreClosed(StoreError):
     code = "store_closed"
 
 
+class OutboxFull(StoreError):
+    """A reward that a client could neither deliver nor keep: its file holds as many as it may."""
+
+    code = "outbox_full"
+
+
 class Unavailable(ImaboError):
     """The service did not answer, or not in a way that imabo's clients understand."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from imabo.client.breaker import Breaker
-from imabo.client.calls import Answer, Call, Failed, Send, Sleep
+from imabo.client.calls import Answer, Call, Failed, Send, Sleep, Work
 from imabo.client.delivery import Service, deliver, retry_after
 from imabo.errors import Unavailable
 
@@ -34,6 +34,7 @@ def played(
     try:
         while True:
             step = operation.send(reply)
+            assert not isinstance(step, Work)
             steps.append(step)
             reply = waiting.pop(0) if isinstance(step, Send) else None
     except StopIteration as done:

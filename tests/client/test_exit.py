@@ -7,8 +7,10 @@ import time
 
 import pytest
 
-from imabo.client import Client
+from imabo.client import Client, lifetime
+from imabo.errors import StoreClosed
 from imabo.testing.study.base import letters
+from tests.client.conftest import MakeClient
 from tests.client.processes import run_child
 from tests.client.tcp import listening, silent
 from tests.server.running import RunningServer
@@ -58,3 +60,17 @@ def test_a_forked_child_goes_on_with_connections_of_its_own() -> None:
         study = client.create("s", letters("a", "b"), seed=1)
         run_child("fork", server.url)
         assert (study.n_pulls, study.n_rewards, study.n_pending) == (48, 48, 0)
+
+
+def test_a_client_that_sigterm_closed_is_met_by_nobody(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make_client("http://127.0.0.1:1", flush_s=0.0)
+    study = client.study("s")
+    client.close()
+    monkeypatch.setattr(lifetime, "_is_terminated", True)
+    monkeypatch.setattr(lifetime, "_LAST_MOMENT_S", 0.2)  # in which the process ends
+    began = time.monotonic()
+    with pytest.raises(StoreClosed):
+        study.tell("abc-1", 1.0)
+    assert time.monotonic() - began >= 0.2

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Final
 
-from imabo.client.calls import Answer, Failed, Send, Sleep, Steps, T
-from imabo.client.delivery import Backoff
+from imabo.client.calls import Answer, Failed, Send, Sleep, Steps, T, Work
 from imabo.client.http import RequestIds, failed, http_settings, request_settings
-from imabo.client.outbox import send_waiting
 from imabo.client.session import Session
 from imabo.client.uploads import keep_little_async
+from imabo.errors import StoreError
 
 if TYPE_CHECKING:
     import httpx
@@ -34,6 +34,8 @@ class AsyncTransport:
         self._left: list[httpx.AsyncClient] = []
         self._http: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        # What to do as soon as there is an event loop.
+        self.at_first: Callable[[], None] | None = None
 
     def leave(self) -> None:
         """Use the connections no more; they belong to a parent process or to another loop."""
@@ -43,12 +45,18 @@ class AsyncTransport:
 
     async def run(self, steps: Steps[T]) -> T:
         """Take the steps of an operation and give its result."""
+        first, self.at_first = self.at_first, None
+        if first is not None:
+            first()
         reply: Answer | Failed | None = None
         try:
             while True:
                 step = steps.send(reply)
                 if isinstance(step, Sleep):
                     await asyncio.sleep(step.seconds)
+                    reply = None
+                elif isinstance(step, Work):
+                    await asyncio.to_thread(step.do)
                     reply = None
                 else:
                     reply = await self._send(step)
@@ -122,18 +130,20 @@ class AsyncSender:
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
         self._n_hurrying = 0
+        self._is_woken = False
 
     def wake(self) -> None:
         """Begin to send."""
         loop = asyncio.get_running_loop()
         if self._task is not None and self._task.get_loop() is not loop:
             self.leave()
+        self._is_woken = True
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._send_all(), name="imabo-outbox")
 
     async def flush(self, timeout_s: float) -> bool:
         """Wait until nothing waits to be sent, for so long at most; True when that is so."""
-        if self._session.outbox.n_waiting:
+        if await self._count():
             self.wake()
         if self._task is not None and not self._task.done():
             self._n_hurrying += 1
@@ -144,33 +154,51 @@ class AsyncSender:
                 self._n_hurrying -= 1
                 if not self._n_hurrying:
                     self._hurry.clear()
-        return not self._session.outbox.n_waiting
+        return not await self._count()
 
-    async def stop(self) -> None:
-        """Send nothing any more."""
+    async def finish(self, timeout_s: float) -> None:
+        """Send what waits, for so long at most, take no more and stop."""
+        ends_at = time.monotonic() + timeout_s
+        try:
+            # A child of a fork need not wait for what its parent left in a file.
+            if self._session.outbox.may_hold:
+                await self.flush(timeout_s)
+            self._session.close()
+            # What was told while the last of it was under way.
+            if self._session.outbox.may_hold:
+                await self.flush(max(ends_at - time.monotonic(), 0.0))
+        except StoreError as error:
+            _log.warning("%s", error)
+        self._session.close()
+        await self._stop()
+
+    async def _stop(self) -> None:
         self._session.rest()
         if self._task is not None and not self._task.done():
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
 
+    async def _count(self) -> int:
+        outbox = self._session.outbox
+        if outbox.is_durable:
+            return await asyncio.to_thread(lambda: outbox.n_waiting)
+        return outbox.n_waiting
+
     async def _send_all(self) -> None:
-        backoff = Backoff(0.5, 30.0)
-        while self._session.outbox.n_waiting:
-            wanted_s = await self._send_once()
-            if wanted_s is None:
-                backoff.reset()
-            else:
-                await self._rest(max(backoff.pause(), min(wanted_s, 60.0)))
+        while self._is_woken:
+            self._is_woken = False
+            while (pause_s := await self._send_once()) is not None:
+                await self._rest(pause_s)
         self._session.rest()
 
     async def _send_once(self) -> float | None:
         try:
-            steps = send_waiting(self._session.outbox, self._session.service.timeout_s)
+            steps = self._session.dispatch.send(self._session.service.timeout_s)
             return await self._run(steps)
         except Exception:
             _log.exception("sending rewards failed")
-            return 0.0
+            return self._session.dispatch.pause()
 
     async def _rest(self, seconds: float) -> None:
         if not self._hurry.is_set():

@@ -11,7 +11,7 @@ from imabo.client.aio import AsyncSender, AsyncTransport
 from imabo.client.async_study import AsyncRemoteStudy
 from imabo.client.blocking import Sender, Transport
 from imabo.client.documents import Imported, RemoteFacts
-from imabo.client.lifetime import watch
+from imabo.client.lifetime import deliver_on_sigterm, watch
 from imabo.client.session import Session, check_timeout
 from imabo.client.study_calls import StudyCalls
 from imabo.client.uploads import upload_of
@@ -45,8 +45,10 @@ class AsyncClient:
         key: str | None = None,
         timeout_s: float = 5.0,
         retries: int = 3,
-        outbox_size: int = 10_000,
+        outbox: str | PathLike[str] | None = None,
+        outbox_size: int | None = None,
         flush_s: float = 5.0,
+        handle_sigterm: bool = True,
         verify: bool | SSLContext = True,
     ) -> None:
         self._session = Session(
@@ -54,6 +56,7 @@ class AsyncClient:
             key,
             timeout_s=timeout_s,
             retries=retries,
+            outbox=outbox,
             outbox_size=outbox_size,
             flush_s=flush_s,
         )
@@ -62,7 +65,11 @@ class AsyncClient:
         self._sender = AsyncSender(self._session, self._transport.run)
         # By way of the client, so that it lives as long as one of its studies or rewards does.
         self._session.wake = self._wake
-        watch(self._after_fork, self._at_exit)
+        watch(self._before_fork, self._after_fork, self._at_exit)
+        if handle_sigterm:
+            deliver_on_sigterm()
+        if self._session.outbox.is_durable:
+            self._transport.at_first = self._session.send_waiting  # what another process left there
 
     # --- studies --------------------------------------------------------------------------------
 
@@ -135,7 +142,10 @@ class AsyncClient:
 
     @property
     def n_waiting(self) -> int:
-        """Rewards that the service has not acknowledged yet; they are sent in the background."""
+        """Rewards that the service has not acknowledged yet; they are sent in the background.
+
+        With a durable outbox these are all that wait in its file, of whichever process.
+        """
         return self._session.outbox.n_waiting
 
     @property
@@ -156,11 +166,9 @@ class AsyncClient:
     async def close(self) -> None:
         """Send the rewards that wait (for ``flush_s`` at most) and close the connections."""
         if not self._session.is_closed:
-            await self._sender.flush(self._session.flush_s)
-            self._session.is_closed = True
-            await self._sender.stop()
+            await self._sender.finish(self._session.flush_s)
             await self._transport.close()
-            self._session.outbox.abandon()
+            self._session.outbox.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -179,18 +187,22 @@ class AsyncClient:
     def _wake(self) -> None:
         self._sender.wake()
 
-    def _after_fork(self) -> None:
-        self._session.after_fork()
+    def _before_fork(self) -> None:
+        self._session.before_fork()
+
+    def _after_fork(self, is_child: bool) -> None:
+        self._session.after_fork(is_child=is_child)
+        if not is_child:
+            return
         self._transport.leave()
         self._sender.leave()
 
     def _at_exit(self, spent_s: float) -> None:
-        # The event loop is gone, so this goes the blocking way.
-        if not self._session.is_closed and self.n_waiting:
-            transport = Transport(self._session, self._verify)
-            sender = Sender(self._session, transport.run)
-            sender.flush(max(self._session.flush_s - spent_s, 0.0))
-            sender.stop()
-            transport.close()
-            self._session.outbox.abandon()
-        self._session.is_closed = True
+        # The event loop is gone, or goes on without us, so this goes the blocking way.
+        if self._session.is_closed:
+            return
+        transport = Transport(self._session, self._verify)
+        sender = Sender(self._session, transport.run)
+        sender.finish(max(self._session.flush_s - spent_s, 0.0))
+        transport.close()
+        self._session.outbox.close()

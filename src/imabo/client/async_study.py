@@ -251,6 +251,10 @@ class AsyncRemoteStudy:
         """Admit a configuration by hand, or make the arm that has it active again."""
         return await self._run(self._calls.add_arm(config))
 
+    async def add_arms(self, configs: Sequence[Mapping[str, object]]) -> list[Arm]:
+        """Admit many configurations in one transaction, all or none; see ``Study.add_arms``."""
+        return await self._run(self._calls.add_arms(configs))
+
     async def pause(self, arm: Arm | int) -> Arm:
         """Stop serving an arm until ``resume``."""
         return await self._run(self._calls.put_state(arm, "paused"))

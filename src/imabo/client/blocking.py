@@ -10,11 +10,10 @@ from collections.abc import Callable
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Final
 
-from imabo.client.calls import Answer, Failed, Send, Sleep, Steps, T
-from imabo.client.delivery import Backoff
+from imabo.client.calls import Answer, Failed, Send, Sleep, Steps, T, Work
 from imabo.client.http import RequestIds, failed, http_settings, request_settings
-from imabo.client.outbox import send_waiting
 from imabo.client.session import Session
+from imabo.errors import StoreError
 
 if TYPE_CHECKING:
     import httpx
@@ -50,6 +49,9 @@ class Transport:
                 step = steps.send(reply)
                 if isinstance(step, Sleep):
                     time.sleep(step.seconds)
+                    reply = None
+                elif isinstance(step, Work):
+                    step.do()
                     reply = None
                 else:
                     reply = self._send(step)
@@ -128,49 +130,71 @@ class Sender:
         """Wait until nothing waits to be sent, for so long at most; True when that is so."""
         ends_at = time.monotonic() + timeout_s
         outbox = self._session.outbox
+        if not outbox.n_waiting:
+            return True
         self.wake()
         with self._changed:
             self._n_hurrying += 1
             self._changed.notify_all()
             if self._thread is not None:
-                self._changed.wait_for(lambda: not outbox.n_waiting, timeout_s)
+                self._changed.wait_for(lambda: not self._has_more(), timeout_s)
             self._n_hurrying -= 1
             has_thread = self._thread is not None
         # At the end of the program no thread can be had.
-        while not has_thread and outbox.n_waiting and time.monotonic() < ends_at:
-            if self._send_once(ends_at - time.monotonic()) is not None:
-                time.sleep(min(_HURRY_S, max(ends_at - time.monotonic(), 0.0)))
+        while not has_thread and time.monotonic() < ends_at:
+            pause_s = self._send_once(ends_at - time.monotonic())
+            if pause_s is None:
+                break
+            time.sleep(min(pause_s, _HURRY_S, max(ends_at - time.monotonic(), 0.0)))
         return not outbox.n_waiting
 
-    def stop(self) -> None:
-        """Send nothing any more."""
+    def finish(self, timeout_s: float) -> None:
+        """Send what waits, for so long at most, take no more and stop."""
+        ends_at = time.monotonic() + timeout_s
+        try:
+            # A child of a fork need not wait for what its parent left in a file.
+            if self._session.outbox.may_hold:
+                self.flush(timeout_s)
+            self._session.close()
+            # What was told while the last of it was under way.
+            if self._session.outbox.may_hold:
+                self.flush(max(ends_at - time.monotonic(), 0.0))
+        except StoreError as error:
+            _log.warning("%s", error)
+        self._session.close()
+        self._stop()
+
+    def _stop(self) -> None:
         with self._changed:
             self._is_stopped = True
             self._session.rest()
             self._changed.notify_all()
 
     def _send_all(self) -> None:
-        backoff = Backoff(0.5, 30.0)
         while True:
             with self._changed:
-                if self._is_stopped or not self._session.outbox.n_waiting:
+                if self._is_stopped or not self._has_more():
                     self._thread = None
                     self._session.rest()
                     self._changed.notify_all()
                     return
-            wanted_s = self._send_once()
-            if wanted_s is None:
-                backoff.reset()
-            else:
-                self._rest(max(backoff.pause(), min(wanted_s, 60.0)))
+            pause_s = self._send_once()
+            if pause_s:
+                self._rest(pause_s)
+
+    def _has_more(self) -> bool:
+        try:
+            return bool(self._session.outbox.n_waiting)
+        except StoreError:
+            return True  # the next attempt tells, in the log
 
     def _send_once(self, limit_s: float = math.inf) -> float | None:
         timeout_s = max(min(self._session.service.timeout_s, limit_s), 0.001)
         try:
-            return self._run(send_waiting(self._session.outbox, timeout_s))
+            return self._run(self._session.dispatch.send(timeout_s))
         except Exception:
             _log.exception("sending rewards failed")
-            return 0.0
+            return self._session.dispatch.pause()
 
     def _rest(self, seconds: float) -> None:
         with self._changed:

@@ -77,4 +77,6 @@ class Breaker:
             if self._n_failures == _THRESHOLD or self._is_trial:
                 pause = self._backoff.pause()
                 self._closed_until, self._is_trial = self._clock() + pause, False
-                _log.warning("the service does not answer; it is left alone for %.1f s", pause)
+                # Said once: that it goes on is no news.
+                level = logging.WARNING if self._n_failures == _THRESHOLD else logging.DEBUG
+                _log.log(level, "the service does not answer; it is left alone for %.1f s", pause)

@@ -8,7 +8,7 @@ takes the steps.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -53,6 +53,12 @@ class Sleep(NamedTuple):
     seconds: float
 
 
+class Work(NamedTuple):
+    """Do something that waits for a disk, which an event loop must not."""
+
+    do: Callable[[], None]
+
+
 class Answer(NamedTuple):
     """What the service answered, and to which attempt."""
 
@@ -68,7 +74,32 @@ class Failed(NamedTuple):
     text: str
 
 
-Steps: TypeAlias = Generator[Send | Sleep, Answer | Failed | None, T]
+Steps: TypeAlias = Generator[Send | Sleep | Work, Answer | Failed | None, T]
+
+
+def worked(do: Callable[[], T]) -> Steps[T]:
+    """Work as a step: what it returns or raises.
+
+    Example:
+        >>> steps = worked(lambda: 6 * 7)
+        >>> next(steps).do()
+        >>> next(steps)
+        Traceback (most recent call last):
+        StopIteration: 42
+    """
+    results: list[T] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            results.append(do())
+        except Exception as error:  # raised again where the operation goes on
+            errors.append(error)
+
+    yield Work(work)
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def path_of(*parts: str | int) -> str:

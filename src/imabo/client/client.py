@@ -9,7 +9,7 @@ from typing import IO, Any, Self
 
 from imabo.client.blocking import Sender, Transport
 from imabo.client.documents import Imported, RemoteFacts
-from imabo.client.lifetime import watch
+from imabo.client.lifetime import deliver_on_sigterm, watch
 from imabo.client.session import Session, check_timeout
 from imabo.client.study import RemoteStudy
 from imabo.client.study_calls import StudyCalls
@@ -32,9 +32,16 @@ class Client:
         key: The access key, when the service asks for one.
         timeout_s: How long one attempt may take, in seconds; above 0.
         retries: How many attempts follow the first when the service does not answer; at least 0.
-        outbox_size: How many rewards are kept for later while the service is away. When there are
-            more, the oldest is dropped and counted in ``n_dropped``.
-        flush_s: How long ``close`` and the end of the program wait for these; at least 0.
+        outbox: A file that keeps the rewards which could not be delivered yet, so that they outlive
+            the process; it is made when it is not there. Processes of one host may share it. By
+            default they are kept in memory.
+        outbox_size: How many rewards are kept for later while the service is away; by default
+            10,000 in memory and 1,000,000 in a file. When there are more, the oldest is dropped and
+            counted in ``n_dropped``; a file drops none, and ``tell`` raises ``OutboxFull``.
+        flush_s: How long ``close``, the end of the program and SIGTERM wait for these; at least 0.
+        handle_sigterm: Whether to send what waits before SIGTERM ends the process. That is done
+            only where the program has no handler of its own, and the client is made in the main
+            thread.
         verify: Whether to check the certificate of an https address, or the context to do it with.
 
     Example:
@@ -52,8 +59,10 @@ class Client:
         key: str | None = None,
         timeout_s: float = 5.0,
         retries: int = 3,
-        outbox_size: int = 10_000,
+        outbox: str | PathLike[str] | None = None,
+        outbox_size: int | None = None,
         flush_s: float = 5.0,
+        handle_sigterm: bool = True,
         verify: bool | SSLContext = True,
     ) -> None:
         self._session = Session(
@@ -61,6 +70,7 @@ class Client:
             key,
             timeout_s=timeout_s,
             retries=retries,
+            outbox=outbox,
             outbox_size=outbox_size,
             flush_s=flush_s,
         )
@@ -69,7 +79,11 @@ class Client:
         self._sender = Sender(self._session, self._transport.run)
         # By way of the client, so that it lives as long as one of its studies or rewards does.
         self._session.wake = self._wake
-        watch(self._after_fork, self._at_exit)
+        watch(self._before_fork, self._after_fork, self._at_exit)
+        if handle_sigterm:
+            deliver_on_sigterm()
+        if self._session.outbox.is_durable:
+            self._session.send_waiting()  # what another process left there
 
     # --- studies --------------------------------------------------------------------------------
 
@@ -159,7 +173,10 @@ class Client:
 
     @property
     def n_waiting(self) -> int:
-        """Rewards that the service has not acknowledged yet; they are sent in the background."""
+        """Rewards that the service has not acknowledged yet; they are sent in the background.
+
+        With a durable outbox these are all that wait in its file, of whichever process.
+        """
         return self._session.outbox.n_waiting
 
     @property
@@ -197,17 +214,20 @@ class Client:
 
     def _close(self, flush_s: float) -> None:
         if not self._session.is_closed:
-            self._sender.flush(flush_s)
-            self._session.is_closed = True
-            self._sender.stop()
+            self._sender.finish(flush_s)
             self._transport.close()
-            self._session.outbox.abandon()
+            self._session.outbox.close()
 
     def _wake(self) -> None:
         self._sender.wake()
 
-    def _after_fork(self) -> None:
-        self._session.after_fork()
+    def _before_fork(self) -> None:
+        self._session.before_fork()
+
+    def _after_fork(self, is_child: bool) -> None:
+        self._session.after_fork(is_child=is_child)
+        if not is_child:
+            return
         self._transport.after_fork()
         self._workers.after_fork()
         self._sender.after_fork()

@@ -12,7 +12,7 @@ from imabo import errors
 from imabo.arms import Arm, Pull
 from imabo.checks import stored_oracle, stored_policy
 from imabo.client.calls import Answer, Call
-from imabo.errors import ImaboError, MissingExtra, Refused, Unavailable
+from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
 from imabo.events import Event
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -23,6 +23,7 @@ from imabo.space.scalars import show
 
 T = TypeVar("T")
 
+_TRY_AGAIN: Final = (408, 425, 429)  # and all that begin with a 5
 _FILES: Final = ("application/x-ndjson", "text/csv", "text/html")
 
 ERRORS: Final[Mapping[str, type[ImaboError]]] = {
@@ -187,11 +188,24 @@ def results_of(pull_ids: Sequence[str]) -> Callable[[Any], list[ImaboError | Non
         if [result["pull"] for result in results] != list(pull_ids):
             raise ValueError("the results are not those of the rewards that were sent")
         return [
-            None if result["status"] == "recorded" else problem_of(result["problem"])
+            None if result["status"] == "recorded" else _refusal_of(result["problem"])
             for result in results
         ]
 
     return decode
+
+
+def _refusal_of(problem: Any) -> ImaboError:
+    # A service of before may leave the status out; the code says enough.
+    error, status = problem_of(problem), problem.get("status", 0)
+    if status in _TRY_AGAIN or _is_fault(status, error) or isinstance(error, StoreError):
+        return Unavailable(error.what, error.why, error.fix)
+    return error
+
+
+def _is_fault(status: int, error: ImaboError) -> bool:
+    """Whether it is the service that failed, so that the same call may do later."""
+    return status >= 500 and not isinstance(error, MissingExtra)
 
 
 def problem_of(problem: Any) -> ImaboError:
@@ -225,7 +239,7 @@ def read(call: Call, answer: Answer, decode: Callable[[Any], T]) -> T:
             "this is not an answer of imabo's API",
             "check that the address is that of imabo's service",
         ) from cause
-    if answer.status >= 500 and not isinstance(error, MissingExtra):
+    if _is_fault(answer.status, error):
         what = f"{call} was answered with {answer.status}: {error.what}"
         raise Unavailable(what, error.why, error.fix)
     raise error

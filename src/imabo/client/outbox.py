@@ -2,152 +2,219 @@
 
 from __future__ import annotations
 
-import logging
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import ClassVar, Final
 
-from imabo.client.calls import Answer, Call, Send, Steps, json_of, path_of
-from imabo.client.delivery import retry_after
-from imabo.client.documents import read, results_of
-from imabo.errors import Forbidden, ImaboError, RewardConflict, Unauthorized, Unavailable
+from imabo.client.reports import Reports
+from imabo.errors import ImaboError, RewardConflict, StoreClosed
 
 MOST_REWARDS: Final = 1000  # of one call
 
-_log = logging.getLogger(__name__)
+
+class Outbox(ABC):
+    """Rewards by pull, oldest first; each stays until ``settle`` says that it is done with.
+
+    So two that send at once, or one that vanishes half-way, repeat a reward and never lose one.
+    """
+
+    # Whether what waits outlives the process. Its methods then wait for a disk.
+    is_durable: ClassVar[bool]
+
+    def __init__(self, reports: Reports) -> None:
+        self.reports = reports
+        self.n_dropped = 0
+        self.n_refused = 0
+        self.may_hold = True  # False when nothing that this process put can still wait
+
+    @property
+    @abstractmethod
+    def n_waiting(self) -> int:
+        """Rewards that the service has not acknowledged yet."""
+
+    @abstractmethod
+    def holds(self, pull_id: str, reward: float) -> bool:
+        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+
+    @abstractmethod
+    def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+        """Keep rewards until they can be sent; for each None, or why it is not kept."""
+
+    @abstractmethod
+    def take(self, limit: int, resting: Collection[str]) -> dict[str, float]:
+        """The oldest rewards, but for those of some studies (the part of an id before its dash)."""
+
+    @abstractmethod
+    def settle(self, pull_ids: Collection[str]) -> int:
+        """Forget rewards that the service took or refused for good; how many still wait."""
+
+    @abstractmethod
+    def begin(self) -> bool:
+        """Whether to send now: not while another process sends what waits in the same place."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """End what ``begin`` began."""
+
+    def refuse(self, refusals: Sequence[tuple[str, ImaboError]]) -> None:
+        """Count and log rewards that the service does not take; sending them again is no use."""
+        if refusals:
+            self.n_refused += len(refusals)
+            self.reports.refused(len(refusals), *refusals[-1])
+
+    @abstractmethod
+    def seal(self) -> None:
+        """Take no more where that would be lost: what is told from now on is refused."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give up what waits, or leave it to the next process where it outlives this one."""
+
+    @abstractmethod
+    def before_fork(self) -> None:
+        """Let nothing be half done; ``after_fork`` follows, in the parent and in the child."""
+
+    @abstractmethod
+    def after_fork(self, *, is_child: bool) -> None:
+        """Go on after a fork."""
 
 
-class Outbox:
-    """Rewards by pull, oldest first. When it is full the oldest is dropped and counted.
+class MemoryOutbox(Outbox):
+    """An outbox that ends with its process. When it is full the oldest is dropped and counted.
 
     Example:
-        >>> outbox = Outbox(size=2)
-        >>> for number in (1, 2, 3):
-        ...     outbox.put(f"k3f9x2-{number}", 0.5)
+        >>> outbox = MemoryOutbox(2, Reports("http://127.0.0.1:8000"))
+        >>> outbox.put([(f"k3f9x2-{number}", 0.5) for number in (1, 2, 3)])
+        [None, None, None]
         >>> outbox.n_waiting, outbox.n_dropped
         (2, 1)
     """
 
-    def __init__(self, size: int) -> None:
+    is_durable = False
+
+    def __init__(self, size: int, reports: Reports) -> None:
+        super().__init__(reports)
         self._size = size
         self._waiting: OrderedDict[str, float] = OrderedDict()
-        self._under_way: dict[str, float] = {}
-        self.n_dropped = 0
-        self.n_refused = 0
-        self.after_fork()
-
-    def after_fork(self) -> None:
-        """Leave to the parent what is the parent's to send."""
+        self._under_way: Collection[str] = ()
         self._lock = threading.Lock()
-        self._waiting.clear()
-        self._under_way.clear()
+        self._is_closed = False
+
+    def before_fork(self) -> None:
+        """Let nothing be half done."""
+        self._lock.acquire()
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """In a child, leave to the parent what is the parent's to send."""
+        if is_child:
+            self._lock = threading.Lock()
+            self._waiting.clear()
+            self._under_way = ()
+        else:
+            self._lock.release()
 
     @property
     def n_waiting(self) -> int:
         """Rewards that the service has not acknowledged yet."""
         with self._lock:
-            return len(self._waiting) + len(self._under_way)
+            return len(self._waiting)
 
     def holds(self, pull_id: str, reward: float) -> bool:
         """Whether this very reward waits already; ``RewardConflict`` when another one does."""
         with self._lock:
-            known = self._waiting.get(pull_id, self._under_way.get(pull_id))
+            known = self._waiting.get(pull_id)
         if known is not None and known != reward:
-            raise RewardConflict(
-                f"the reward of pull {pull_id!r} is {reward!r} now",
-                f"{known!r} was told before and waits to be sent",
-                "report each pull once",
-            )
+            raise conflict(pull_id, known, reward)
         return known is not None
 
-    def put(self, pull_id: str, reward: float) -> None:
-        """Keep a reward until it can be sent; the first one of a pull counts."""
+    def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+        """Keep rewards until they can be sent; the first one of a pull counts."""
+        answers: list[ImaboError | None] = []
+        n_dropped = 0
         with self._lock:
-            if pull_id not in self._under_way:
-                self._waiting.setdefault(pull_id, reward)
-                self._drop_surplus()
+            if self._is_closed:
+                return [_closed(pull_id) for pull_id, _ in rewards]
+            for pull_id, reward in rewards:
+                known = self._waiting.setdefault(pull_id, reward)
+                answers.append(None if known == reward else conflict(pull_id, known, reward))
+                n_dropped += self._drop_surplus()
+            self.n_dropped += n_dropped
+        if n_dropped:
+            self.reports.dropped(n_dropped)
+        return answers
 
-    def take(self) -> dict[str, float]:
-        """The oldest rewards, as many as one call takes; ``settle`` says what became of them."""
+    def take(self, limit: int, resting: Collection[str]) -> dict[str, float]:
+        """The oldest rewards, but for those of some studies."""
         with self._lock:
-            # What a sender that vanished had taken (its event loop is gone) is still to be sent.
-            self._put_first(self._under_way)
-            count = min(len(self._waiting), MOST_REWARDS)
-            self._under_way = dict(self._waiting.popitem(last=False) for _ in range(count))
-            return dict(self._under_way)
+            ready = ((p, r) for p, r in self._waiting.items() if study_of(p) not in resting)
+            batch = dict(islice(ready, limit))
+            self._under_way = batch
+            return dict(batch)
 
-    def settle(self, *, again: Mapping[str, float]) -> None:
-        """End what ``take`` began; the rewards in ``again`` wait for another attempt."""
+    def begin(self) -> bool:
+        """Nobody else sends what waits here."""
+        return True
+
+    def end(self) -> None:
+        """Nothing is under way any more."""
         with self._lock:
-            # Not what was given up meanwhile.
-            kept = {pull_id: again[pull_id] for pull_id in self._under_way if pull_id in again}
-            self._under_way = {}
-            self._put_first(kept)
-            self._drop_surplus()
+            self._under_way = ()
 
-    def refuse(self, refusals: Iterable[tuple[str, ImaboError]]) -> None:
-        """Count and log rewards that the service does not take; sending them again is no use."""
-        for pull_id, error in refusals:
-            self.n_refused += 1
-            _log.warning("the reward of pull %r was refused: %s", pull_id, error)
-
-    def abandon(self) -> int:
-        """Give up what waits, and say how much that was."""
+    def settle(self, pull_ids: Collection[str]) -> int:
+        """Forget rewards that the service took or refused for good; how many still wait."""
         with self._lock:
-            count = len(self._waiting) + len(self._under_way)
+            for pull_id in pull_ids:
+                self._waiting.pop(pull_id, None)
+            return len(self._waiting)
+
+    def seal(self) -> None:
+        """Take no more: what is told from now on is refused."""
+        with self._lock:
+            self._is_closed = True
+
+    def close(self) -> None:
+        """Give up what waits."""
+        with self._lock:
+            count = len(self._waiting)
             self._waiting.clear()
-            self._under_way = {}
+            self._under_way = ()
+            self._is_closed = True
             self.n_dropped += count
-        if count:
-            _log.warning("%d rewards could not be delivered and are lost", count)
-        return count
+        self.reports.closing(count)
 
-    def _put_first(self, rewards: Mapping[str, float]) -> None:
-        for pull_id, reward in reversed(list(rewards.items())):
-            self._waiting[pull_id] = reward
-            self._waiting.move_to_end(pull_id, last=False)
-
-    def _drop_surplus(self) -> None:
-        while len(self._waiting) > self._size:
-            self._waiting.popitem(last=False)
-            self.n_dropped += 1
-            if self.n_dropped == 1 or self.n_dropped % 1000 == 0:
-                _log.warning("the outbox is full; %d rewards were dropped", self.n_dropped)
+    def _drop_surplus(self) -> int:
+        # Not what is under way: it may well arrive, and would be counted as dropped.
+        if len(self._waiting) - len(self._under_way) <= self._size:
+            return 0
+        del self._waiting[next(p for p in self._waiting if p not in self._under_way)]
+        return 1
 
 
-def rewards_call(rewards: Iterable[tuple[str, float]]) -> Call:
-    """Report several rewards."""
-    items = [{"pull": pull_id, "reward": reward} for pull_id, reward in rewards]
-    return Call("POST", path_of("rewards"), json_of(rewards=items))
+def study_of(pull_id: str) -> str:
+    """What the ids of one study's pulls have in common.
 
-
-def send_waiting(outbox: Outbox, timeout_s: float) -> Steps[float | None]:
-    """Send one batch. None when it got through; else how long the service wants to be left alone.
-
-    A batch that ends in the middle, for whatever reason, waits again.
+    Example:
+        >>> study_of("k3f9x2-15")
+        'k3f9x2'
     """
-    batch = outbox.take()
-    again: Mapping[str, float] = batch
-    try:
-        if not batch:
-            return None
-        call = rewards_call(batch.items())
-        reply = yield Send(call, timeout_s)
-        if not isinstance(reply, Answer):
-            return 0.0
-        try:
-            results = read(call, reply, results_of(list(batch)))
-        except (Unavailable, Unauthorized, Forbidden) as error:
-            _log.warning("rewards wait for the service: %s", error)
-            return retry_after(reply) or 0.0
-        except ImaboError as error:
-            if reply.status == 429:
-                return retry_after(reply) or 0.0
-            results = [error] * len(batch)
-        again = {}
-        pairs = zip(batch, results, strict=True)
-        outbox.refuse((pull_id, error) for pull_id, error in pairs if error is not None)
-        return None
-    finally:
-        outbox.settle(again=again)
+    return pull_id.rpartition("-")[0]
+
+
+def conflict(pull_id: str, known: float, reward: float) -> RewardConflict:
+    """Two rewards for one pull."""
+    return RewardConflict(
+        f"the reward of pull {pull_id!r} is {reward!r} now",
+        f"{known!r} was told before and waits to be sent",
+        "report each pull once",
+    )
+
+
+def _closed(pull_id: str) -> StoreClosed:
+    return StoreClosed(
+        f"the reward of pull {pull_id!r} is neither delivered nor kept",
+        "the client was closed meanwhile",
+        "tell rewards before close(), or make another Client and tell it again",
+    )

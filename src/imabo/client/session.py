@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -22,10 +23,20 @@ from imabo.client.breaker import Breaker
 from imabo.client.calls import Call, Steps, json_of, path_of
 from imabo.client.delivery import Service, deliver
 from imabo.client.documents import Imported, RemoteFacts, facts_of, imported_of, nothing_of, read
-from imabo.client.lifetime import hold, release
-from imabo.client.outbox import Outbox
+from imabo.client.durable import DurableOutbox
+from imabo.client.lifetime import await_end, hold, release
+from imabo.client.outbox import MemoryOutbox, Outbox
+from imabo.client.reports import Reports
+from imabo.client.sending import Dispatch, at_disk
 from imabo.client.uploads import Upload
-from imabo.errors import InvalidSetting, MissingExtra, StoreClosed, UnknownStudy
+from imabo.errors import (
+    ImaboError,
+    InvalidSetting,
+    MissingExtra,
+    StoreClosed,
+    StoreError,
+    UnknownStudy,
+)
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.settings import check_count, check_positive, describe, is_number
@@ -35,6 +46,8 @@ from imabo.space.scalars import show
 T = TypeVar("T")
 
 _LONGEST_TIMEOUT_S: Final = 86_400.0
+_SIZE_IN_MEMORY: Final = 10_000
+_SIZE_IN_FILE: Final = 1_000_000
 
 
 class Session:
@@ -47,20 +60,29 @@ class Session:
         *,
         timeout_s: float,
         retries: int,
-        outbox_size: int,
+        outbox: str | PathLike[str] | None,
+        outbox_size: int | None,
         flush_s: float,
     ) -> None:
         check_httpx()
         check_timeout("timeout_s", timeout_s)
         check_count("retries", retries)
-        check_count("outbox_size", outbox_size, least=1)
+        if outbox_size is not None:
+            check_count("outbox_size", outbox_size, least=1)
         if not is_number(flush_s) or not 0 <= flush_s <= _LONGEST_TIMEOUT_S:
             raise _refused("flush_s", flush_s, "it must be a number of seconds from 0 to 86400")
         self.service = Service(_checked_url(url), float(timeout_s), retries)
         self.headers = {"User-Agent": "imabo-client"} | _key_header(key)
         self.flush_s = float(flush_s)
         self.breaker = Breaker()
-        self.outbox = Outbox(outbox_size)
+        reports = Reports(self.service.url)
+        self.outbox: Outbox
+        if outbox is None:
+            self.outbox = MemoryOutbox(outbox_size or _SIZE_IN_MEMORY, reports)
+        else:
+            size = outbox_size or _SIZE_IN_FILE
+            self.outbox = DurableOutbox(outbox, self.service.url, size, reports)
+        self.dispatch = Dispatch(self.outbox)
         self.is_closed = False
         self._reported_at = -math.inf
         # The client's driver puts its own here: something that begins to send what waits.
@@ -70,15 +92,28 @@ class Session:
         """Nothing waits any more: the session may go when its client goes."""
         release(self)
 
-    def after_fork(self) -> None:
-        """Start afresh in a child process; its parent keeps what waits."""
-        release(self)
-        self.breaker.after_fork()
-        self.outbox.after_fork()
+    def before_fork(self) -> None:
+        """Let nothing be half done."""
+        self.outbox.before_fork()
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """Go on after a fork. A child starts afresh; its parent keeps what waits in memory."""
+        self.outbox.after_fork(is_child=is_child)
+        if is_child:
+            release(self)
+            self.breaker.after_fork()
+            self.outbox.reports.after_fork()
+            self.dispatch.after_fork()
+
+    def close(self) -> None:
+        """Refuse every call from now on."""
+        self.is_closed = True
+        self.outbox.seal()
 
     def check_open(self) -> None:
         """Refuse to work for a client that was closed."""
         if self.is_closed:
+            await_end()
             raise StoreClosed(
                 f"the client of {self.service.url} is closed",
                 "close() was called on it",
@@ -93,10 +128,34 @@ class Session:
         self._reported_at = now
         return True
 
-    def keep(self, pull_id: str, reward: float) -> None:
-        """Send a reward in the background."""
+    def holds(self, pull_id: str, reward: float) -> Steps[bool]:
+        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+        if not self.outbox.may_hold:
+            return False
+        try:
+            return (yield from at_disk(self.outbox, lambda: self.outbox.holds(pull_id, reward)))
+        except StoreError:
+            return False  # the service may well take it, and knows what it took before
+
+    def keep(self, rewards: Sequence[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
+        """Send rewards in the background; for each None, or why that is not possible."""
+
+        def put() -> list[ImaboError | None]:
+            try:
+                return self.outbox.put(rewards)
+            except StoreError as error:
+                return [error] * len(rewards)
+
+        answers = yield from at_disk(self.outbox, put)
+        if not self.is_closed:
+            self.send_waiting()
+        elif any(answers):
+            await_end()
+        return answers
+
+    def send_waiting(self) -> None:
+        """Begin to send what waits."""
         hold(self)
-        self.outbox.put(pull_id, reward)
         self.wake()
 
     def call(

@@ -258,6 +258,10 @@ class RemoteStudy:
         """Admit a configuration by hand, or make the arm that has it active again."""
         return self._run(self._calls.add_arm(config))
 
+    def add_arms(self, configs: Sequence[Mapping[str, object]]) -> list[Arm]:
+        """Admit many configurations in one transaction, all or none; see ``Study.add_arms``."""
+        return self._run(self._calls.add_arms(configs))
+
     def pause(self, arm: Arm | int) -> Arm:
         """Stop serving an arm until ``resume``."""
         return self._run(self._calls.put_state(arm, "paused"))

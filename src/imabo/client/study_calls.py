@@ -9,7 +9,15 @@ from datetime import UTC, datetime
 from typing import IO, Any, Final
 
 from imabo.arms import Arm, ArmState, Pull
-from imabo.checks import MAX_COUNT, checked_moment, checked_name, checked_reward, checked_space
+from imabo.checks import (
+    MAX_COUNT,
+    checked_configs,
+    checked_moment,
+    checked_name,
+    checked_reward,
+    checked_space,
+    valid_configs,
+)
 from imabo.client.asking import MOST_PULLS, Ask, is_default
 from imabo.client.calls import Call, Steps, T, json_of, path_of
 from imabo.client.documents import (
@@ -24,7 +32,8 @@ from imabo.client.documents import (
     pull_of,
     results_of,
 )
-from imabo.client.outbox import MOST_REWARDS, rewards_call
+from imabo.client.outbox import MOST_REWARDS
+from imabo.client.sending import rewards_call
 from imabo.client.session import Session
 from imabo.documents import stamp
 from imabo.errors import (
@@ -102,7 +111,7 @@ class StudyCalls:
         if is_default(pull_id):
             return
         self._check_id(pull_id)
-        if self.session.outbox.holds(pull_id, value):
+        if (yield from self.session.holds(pull_id, value)):
             return
         breaker = self.session.breaker
         if wait and breaker.admits():
@@ -116,7 +125,9 @@ class StudyCalls:
             else:
                 breaker.record(True)
                 return
-        self.session.keep(pull_id, value)
+        (refusal,) = yield from self.session.keep([(pull_id, value)])
+        if refusal is not None:
+            raise refusal
 
     def _tell_now(self, pull_id: str, value: float) -> Steps[None]:
         # The outbox takes over soon, so the caller need not wait for every retry.
@@ -136,21 +147,28 @@ class StudyCalls:
                 if is_default(pull_id):
                     continue
                 self._check_id(pull_id)
-                if not self.session.outbox.holds(pull_id, value):
+                if not (yield from self.session.holds(pull_id, value)):
                     good.append((place, pull_id, value))
             except ImaboError as error:
                 answers[place] = error
+        later: list[tuple[int, str, float]] = []
         while good:
             batch = good[:MOST_REWARDS]
             try:
                 results = yield from self._tell_batch([(pull, value) for _, pull, value in batch])
             except Unavailable:
-                for _, pull_id, value in good:
-                    self.session.keep(pull_id, value)
+                later += good
                 break
-            for (place, _, _), result in zip(batch, results, strict=True):
-                answers[place] = result
+            for item, result in zip(batch, results, strict=True):
+                if isinstance(result, Unavailable):
+                    later.append(item)
+                else:
+                    answers[item[0]] = result
             del good[:MOST_REWARDS]
+        if later:
+            kept = yield from self.session.keep([(pull, value) for _, pull, value in later])
+            for (place, _, _), result in zip(later, kept, strict=True):
+                answers[place] = result
         return answers
 
     def _tell_batch(self, batch: list[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
@@ -298,6 +316,13 @@ class StudyCalls:
         space = (yield from self.facts()).space
         body = json_of(config=space.validate(config))
         return (yield from self._call(Call("POST", self._path("arms"), body), arm_of))
+
+    def add_arms(self, configs: Sequence[Mapping[str, object]]) -> Steps[list[Arm]]:
+        """Admit configurations in one transaction; they are checked here first, like one."""
+        wanted = checked_configs(configs)
+        valid = valid_configs((yield from self.facts()).space, wanted)
+        call = Call("POST", self._path("arms", "batch"), json_of(configs=valid))
+        return (yield from self._call(call, arms_of))
 
     def put_state(self, arm: Arm | int, state: ArmState) -> Steps[Arm]:
         """Pause, resume or retire an arm."""
