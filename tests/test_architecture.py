@@ -23,7 +23,7 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"space", "memory"},
+    {"space", "memory", "magnitude"},
     {"arms"},
     {"bounds", "confidence", "drift", "randomness", "settings", "density", "gaussian"},
     {"gaussian"},
@@ -87,6 +87,7 @@ CODES = {
     "StoreError": "store_error",
     "SchemaTooNew": "schema_too_new",
     "StoreClosed": "store_closed",
+    "OutboxFull": "outbox_full",
     "Unavailable": "unavailable",
     "Unauthorized": "unauthorized",
     "Forbidden": "forbidden",

@@ -6,7 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imabo.errors import InvalidSetting
+from imabo.magnitude import LARGEST, usable_range, usable_squares, usable_sum
 from imabo.memory import Memory
 from imabo.space import Config, Space
 from imabo.space.scalars import show
@@ -82,6 +83,11 @@ class Totals(NamedTuple):
     def n_expired(self) -> int:
         """Pulls that left their window without a reward."""
         return self.n_pulls - self.n_rewards - self.n_pending
+
+
+def usable_totals(totals: Totals) -> Totals:
+    """The counts of a store as arithmetic can take them; see ``imabo.magnitude``."""
+    return totals._replace(reward_sum=usable_sum(totals.reward_sum, totals.n_rewards))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +186,7 @@ def _refused(what: str, why: str) -> InvalidSetting:
     return InvalidSetting(f"the beliefs of a proposal cannot be used: {what}", why, fix)
 
 
+_LARGEST_SUM: Final = 1e15 * LARGEST
 _COLUMNS: Final[Mapping[str, type]] = {
     "ids": np.int64,
     "n_pulls": np.float64,
@@ -198,6 +205,16 @@ _COLUMNS: Final[Mapping[str, type]] = {
     "prior_means": np.float64,
     "prior_counts": np.float64,
 }
+
+
+def _usable(memory: Memory) -> Memory:
+    """A memory whose sums can be squared, as those of today's rewards can."""
+    sums = {name: getattr(memory, name) for name in ("sums", "base_sums", "left_sums")}
+    if all(np.abs(found).max(initial=0.0) <= _LARGEST_SUM for found in sums.values()):
+        return memory
+    return replace(
+        memory, **{name: np.clip(sums[name], -_LARGEST_SUM, _LARGEST_SUM) for name in sums}
+    )
 
 
 class ActiveSet:
@@ -270,7 +287,8 @@ class ActiveSet:
         self.n_unrewarded = 0
         self._low, self._scale = 0.0, 1.0
         if reward_range is not None:
-            self._low, self._scale = reward_range[0], 1.0 / (reward_range[1] - reward_range[0])
+            low, high = usable_range(reward_range)
+            self._low, self._scale = low, 1.0 / (high - low)
         self._rows: dict[int, int] = {}
         self._identities: dict[str, int] = {}
         self._columns: dict[str, NDArray[Any]] = {}
@@ -432,11 +450,15 @@ class ActiveSet:
         columns["n_pulls"][row] = tally.n_pulls
         columns["n_rewards"][row] = tally.n_rewards
         columns["n_pending"][row] = tally.n_pending
-        columns["reward_sums"][row] = tally.reward_sum
-        columns["reward_squares"][row] = tally.reward_squares
+        columns["reward_sums"][row] = usable_sum(tally.reward_sum, tally.n_rewards)
+        columns["reward_squares"][row] = usable_squares(tally.reward_squares, tally.n_rewards)
         columns["marked_rewards"][row] = tally.marked_rewards
-        columns["marked_sums"][row] = tally.marked_sum
+        columns["marked_sums"][row] = usable_sum(tally.marked_sum, tally.marked_rewards)
         self._refresh_mean(row)
+
+    def put_totals(self, totals: Totals) -> None:
+        """Overwrite the counts of the whole study with the store's."""
+        self.totals = usable_totals(totals)
 
     def put_state(self, row: int, state: ArmState) -> None:
         """Set whether a row can be served and whether it counts in the growth schedule."""
@@ -514,14 +536,15 @@ class ActiveSet:
     def put_memory(self, memory: Memory) -> dict[str, Any]:
         """Set what still speaks of now; returns the document that a store keeps."""
         self.memory = memory
-        for row in range(len(self)):
+        self._columns["kept_rewards"][:] = self._columns["kept_sums"][:] = 0.0
+        for row in np.flatnonzero(self.n_rewards).tolist():
             self._refresh_kept(row)
         return memory.document(self.ids.tolist())
 
     def load_memory(self, document: Mapping[str, Any]) -> None:
         """Put a document back."""
         is_bounded = self.reward_range is not None
-        self.put_memory(Memory.from_document(document, self._rows, is_bounded))
+        self.put_memory(_usable(Memory.from_document(document, self._rows, is_bounded)))
 
     def _refresh_kept(self, row: int) -> None:
         if self.memory is None:
@@ -529,6 +552,8 @@ class ActiveSet:
         n = self._columns["n_rewards"].item(row)
         total = (self._columns["reward_sums"].item(row) - self._low * n) * self._scale
         kept, kept_sum = self.memory.own(row, n, total) if n else (0.0, 0.0)
+        if not math.isfinite(kept_sum):  # by what a database from before holds
+            kept, kept_sum = n, total
         self._columns["kept_rewards"][row] = kept
         self._columns["kept_sums"][row] = kept_sum
 

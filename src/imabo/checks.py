@@ -6,17 +6,18 @@ import json
 import math
 import numbers
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from imabo import oracles, policies
-from imabo.errors import InvalidReward, InvalidSetting
+from imabo.errors import InvalidConfig, InvalidReward, InvalidSetting
+from imabo.magnitude import LARGEST, NARROWEST
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.settings import check_count, check_positive, describe, is_number, restore
-from imabo.space import Space
+from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores import Store
 from imabo.stores.base import StudyRecord
@@ -25,7 +26,7 @@ from imabo.stores.refusals import study_exists
 if TYPE_CHECKING:
     from imabo.engine.requests import Request
 
-MAX_COUNT: Final = 10_000  # pulls of one ask, or of one page of the history
+MAX_COUNT: Final = 10_000  # pulls of one ask or of one page of the history, arms added together
 _LONGEST_NAME: Final = 200
 _LONGEST_CONTEXT: Final = 16_384  # bytes as JSON
 _SEED_BITS: Final = 128
@@ -107,14 +108,30 @@ def checked_range(ends: object) -> tuple[float, float] | None:
         return None
     if isinstance(ends, (tuple, list)) and len(ends) == 2:
         known = [float(end) for end in ends if is_number(end)]
-        # The width must be usable as a divisor, too.
-        if len(known) == 2 and known[0] < known[1] and math.isfinite(known[1] - known[0]):
-            return known[0], known[1]
+        if len(known) == 2 and known[0] < known[1]:
+            return _checked_ends(known[0], known[1])
     raise InvalidSetting(
         f"reward_range is {show(ends)}",
         "it must be two finite numbers, the lower one first, or None for rewards without ends",
         "pass (0.0, 1.0), say",
     )
+
+
+def _checked_ends(low: float, high: float) -> tuple[float, float]:
+    """Ends that squares and quotients of rewards can be worked out with."""
+    if max(abs(low), abs(high)) > LARGEST:
+        raise InvalidSetting(
+            f"reward_range is {(low, high)!r}",
+            f"its ends must be at most {LARGEST:g} from zero: sums of squares must be numbers",
+            "report the rewards in a larger unit",
+        )
+    if high - low < NARROWEST:
+        raise InvalidSetting(
+            f"reward_range is {(low, high)!r}",
+            f"its ends must be at least {NARROWEST:g} apart, so that rewards can be divided by it",
+            "report the rewards in a smaller unit",
+        )
+    return low, high
 
 
 def checked_window(window_s: object) -> float | None:
@@ -126,13 +143,19 @@ def checked_window(window_s: object) -> float | None:
 
 
 def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
-    """A reward: a finite number within the ends."""
+    """A reward: a finite number within the ends, and small enough to work with."""
     if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
         try:
             value = float(reward)
         except OverflowError:  # an integer beyond the largest float
             value = math.inf
         if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
+            if abs(value) > LARGEST:
+                raise InvalidReward(
+                    f"the reward is {show(reward)}",
+                    f"it must be at most {LARGEST:g} from zero: sums of squares must be numbers",
+                    "report the rewards in a larger unit, or leave the pull without a reward",
+                )
             return value
     limits = "" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"
     raise InvalidReward(
@@ -166,6 +189,38 @@ def _check_context(context: object) -> None:
         raise InvalidSetting(
             f"context is {show(context)}", why, "store it elsewhere and pass a reference to it"
         )
+
+
+def checked_configs(configs: object) -> list[Mapping[str, object]]:
+    """Configurations to add together; the space judges each of them."""
+    if isinstance(configs, Mapping | str | bytes) or not isinstance(configs, Sequence):
+        raise InvalidSetting(
+            f"configs is {show(configs)}",
+            "it must be a list of configurations",
+            "pass [{...}, {...}], or use add_arm for one",
+        )
+    if len(configs) > MAX_COUNT:
+        raise InvalidSetting(
+            f"there are {len(configs)} configs",
+            f"one call adds at most {MAX_COUNT}",
+            "add them in parts",
+        )
+    return list(configs)
+
+
+def valid_configs(space: Space, configs: Sequence[Mapping[str, object]]) -> list[Config]:
+    """Configurations as the space has them; the first that it does not allow refuses them all."""
+    found = []
+    for number, config in enumerate(configs, start=1):
+        try:
+            found.append(space.validate(config))
+        except InvalidConfig as error:
+            raise InvalidConfig(
+                f"configuration {number} of {len(configs)} is refused: {error.what}",
+                f"{error.why}, and they are added together or not at all",
+                error.fix,
+            ) from error
+    return found
 
 
 def checked_clock(clock: object) -> Callable[[], float]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from imabo.records import to_datetime
 from imabo.stores.base import LogEntry, StudyRecord
 
-EventKind = Literal["created", "state", "arm", "space", "drift"]
+EventKind = Literal["created", "state", "arm", "arms", "space", "drift"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,12 @@ class Event:
     """Something that happened to a study and is kept.
 
     ``kind`` is ``created``, ``state`` (an arm was paused, resumed or retired), ``arm`` (one was
-    added by hand), ``space`` (the space changed) or ``drift`` (the rewards changed, and the study
-    noticed). ``data`` has the details as JSON-safe values, ``str(event)`` says it in words.
+    added by hand), ``arms`` (several were, together), ``space`` (the space changed) or ``drift``
+    (the rewards changed, and the study noticed). ``data`` has the details as JSON-safe values,
+    ``str(event)`` says it in words.
+
+    The data of ``arms``: the new arms are those from ``first`` to ``last`` (None when there are
+    none), and ``resumed`` are the ids of arms that became active again.
 
     The data of a drift: ``before`` and ``after`` are the means of the ``n_rewards`` rewards that
     show it, as expected and as they are, in the study's own units; ``since`` is how many rewards
@@ -46,12 +50,23 @@ class Event:
             return "the space changed"
         if self.kind == "arm":
             return f"arm {data['arm']} was added by hand"
+        if self.kind == "arms":
+            return _added(data)
         if self.kind == "state":
             state = "resumed" if data["state"] == "active" else data["state"]
             return f"arm {data['arm']} was {state}"
         before, after = data["before"], data["after"]
         way = "fell" if after < before else "rose"
         return f"{_what(data)} {way} from {before:.3g} to {after:.3g}"
+
+
+def _added(data: Mapping[str, Any]) -> str:
+    first, last, n_resumed = data["first"], data["last"], len(data["resumed"])
+    back = f"{n_resumed} {'arm was' if n_resumed == 1 else 'arms were'} resumed"
+    if first is None:
+        return back
+    new = f"arm {first} was" if first == last else f"arms {first} to {last} were"
+    return f"{new} added by hand" + (f", and {back}" if n_resumed else "")
 
 
 def _what(data: Mapping[str, Any]) -> str:
@@ -66,7 +81,7 @@ def events_of(record: StudyRecord, changes: Sequence[LogEntry], limit: int) -> l
     """The newest events of a study, the oldest of them first."""
     found = [Event("created", to_datetime(record.created_at), {})]
     for entry in changes:
-        if entry.kind in ("state", "arm", "space"):
+        if entry.kind in ("state", "arm", "arms", "space"):
             found.append(Event(entry.kind, to_datetime(entry.at), dict(entry.data or {})))
         elif entry.kind == "drift":
             found.append(drift_event(record, entry.at, entry.data or {}))

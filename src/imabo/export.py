@@ -7,7 +7,7 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
@@ -110,7 +110,7 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
     arms = {arm.id: arm for arm in snapshot.arms}
     admitted: set[int] = set()
     for entry in store.log(study.name):
-        if entry.arm is not None and entry.arm not in arms:
+        if not set(_named(entry)) <= arms.keys():
             arms = {arm.id: arm for arm in store.load(study.name).arms}
         line = _line(entry, arms)
         if entry.arm is not None and entry.arm not in admitted:
@@ -118,6 +118,13 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
             arm = arms[entry.arm]
             line |= {"origin": arm.origin, "parent": arm.parent, "mutated": arm.mutated}
         yield line
+
+
+def _named(entry: LogEntry) -> Iterable[int]:
+    """The arms whose configuration an entry's line has."""
+    if entry.kind == "arms" and entry.data is not None and entry.data["first"] is not None:
+        return range(entry.data["first"], entry.data["last"] + 1)
+    return [] if entry.arm is None else [entry.arm]
 
 
 def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
@@ -130,6 +137,8 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
         line |= {"pull": entry.pull, "reward": entry.reward}
     else:
         line |= entry.data or {}
+        if entry.kind == "arms":
+            line["configs"] = [arms[arm].config for arm in _named(entry)]
     return line
 
 

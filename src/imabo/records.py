@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from imabo.arms import Arm, Pull
+from imabo.arms import Arm, Pull, Tally
+from imabo.magnitude import usable_sum
 from imabo.space import Config
 from imabo.stores.base import ArmRecord, PullRecord
 
@@ -31,10 +32,16 @@ def to_arm(record: ArmRecord) -> Arm:
         n_pulls=tally.n_pulls,
         n_rewards=tally.n_rewards,
         n_pending=tally.n_pending,
-        mean=tally.reward_sum / tally.n_rewards if tally.n_rewards else None,
+        mean=mean_of(tally),
         parent=record.parent,
         admitted_at=to_datetime(record.admitted_at),
     )
+
+
+def mean_of(tally: Tally) -> float | None:
+    """The mean of an arm's rewards; None without one."""
+    n = tally.n_rewards
+    return usable_sum(tally.reward_sum, float(n)) / n if n else None
 
 
 def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pull:

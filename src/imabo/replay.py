@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 
 from imabo.arms import Origin
 from imabo.checks import (
+    checked_configs,
     checked_record,
     checked_request,
     checked_reward,
@@ -46,7 +47,7 @@ class Checked:
         followed: Requests that were served as the log says (see ``apply_log``).
         rewards: Rewards that came in.
         expirations: Times that pulls expired.
-        changes: Changes by hand (of an arm's state, of the space, of an arm that was added), and
+        changes: Changes by hand (of an arm's state, of the space, of arms that were added), and
             those of the world that were noticed.
     """
 
@@ -129,7 +130,7 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
         kind = entry["kind"]
         done["followed" if kind == "ask" and as_logged else kind] += 1
     engine.feedback.is_watching = True
-    changes = done["state"] + done["arm"] + done["space"] + done["drift"]
+    changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "drift"))
     return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
 
@@ -214,12 +215,23 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return None, None
     if kind == "arm":
         return engine.changes.add_arm(entry["config"]), entry["arm"]
+    if kind == "arms":
+        return _add_arms(engine, entry)
     if kind == "state" and entry["state"] in _STATES:
         engine.changes.put_state(_known(entry["arm"], engine.replica.n_arms), entry["state"])
         return None, None
     raise InvalidSetting(
         f"the entry is {show(entry)}", "this version does not know it", "use the one that wrote it"
     )
+
+
+def _add_arms(engine: Engine, entry: Entry) -> tuple[object, object]:
+    replica = engine.replica
+    first, last, resumed = entry["first"], entry["last"], entry["resumed"]
+    back = [replica.view.config_of(_known(arm, replica.n_arms)) for arm in resumed]
+    made = engine.changes.add_arms([*checked_configs(entry["configs"]), *back])
+    logged = [] if first is None else list(range(first, last + 1))
+    return made, logged + resumed
 
 
 def _follow(engine: Engine, entry: Entry) -> tuple[object, object]:

@@ -15,6 +15,7 @@ from imabo.arms import ActiveSet, Arm, ArmState, Pull
 from imabo.checks import (
     MAX_COUNT,
     checked_clock,
+    checked_configs,
     checked_moment,
     checked_name,
     checked_record,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PAGE: Final = 1000  # pulls read from the store at a time
+_LARGEST: Final = 2**63  # beyond the ids of arms
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,9 @@ class Study(Facts):
             oracle: What to admit; ``oracles.GP()`` by default.
             store: None for memory, a URL such as ``sqlite:///imabo.db``, or a ``Store``.
             seed: Makes the decisions reproducible; drawn and stored when None.
-            reward_range: Ends of the rewards, mapped to 0 and 1. None takes rewards as they are,
-                without limits; ``IMOSS`` then assumes that their noise is of the order of 1.
+            reward_range: Ends of the rewards, mapped to 0 and 1; within 1e60 of zero and at least
+                1e-60 apart. None takes rewards as they are, up to 1e60 from zero; ``IMOSS`` then
+                assumes that their noise is of the order of 1.
             window_s: Seconds a pull may stay pending before it no longer counts as pending. Set it
                 when feedback can get lost. A reward that comes later still counts.
             clock: Seconds as a float; a simulation may count rounds instead.
@@ -546,6 +549,29 @@ class Study(Facts):
             self._check_open()
             return self._arm(self._engine.changes.add_arm(config))
 
+    def add_arms(self, configs: Sequence[Mapping[str, object]]) -> list[Arm]:
+        """``add_arm`` for each of many configurations, in one transaction; the arms in their order.
+
+        All or none: one that the space does not allow refuses them all. A configuration that comes
+        twice is one arm. Doing it again changes nothing, so it may be retried.
+
+        Args:
+            configs: At most 10,000.
+
+        Example:
+            >>> from imabo import Float, Space
+            >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+            >>> [arm.id for arm in study.add_arms([{"x": 0.1}, {"x": 0.2}, {"x": 0.1}])]
+            [1, 2, 1]
+        """
+        wanted = checked_configs(configs)
+        with self._lock:
+            self._check_open()
+            ids = self._engine.changes.add_arms(wanted)
+            records = self._store.arms(self.name, sorted(set(ids)))
+            known = {record.id: record for record in records}
+            return [to_arm(known[arm]) for arm in ids]
+
     def pause(self, arm: Arm | int) -> Arm:
         """Stop serving an arm until ``resume``."""
         return self._change_state(arm, "paused")
@@ -585,16 +611,18 @@ class Study(Facts):
             rows = {arm: view.row_of(arm) for arm in arms}
             if None not in rows.values():
                 return {arm: view.config_of(arm) for arm in rows}
-        return {arm.id: arm.config for arm in self._store.load(self.name).arms}
+        return {arm.id: arm.config for arm in self._store.arms(self.name, list(rows))}
 
     def _arm(self, arm_id: int) -> Arm:
-        known = self.arms()
-        for arm in known:
-            if arm.id == arm_id and not isinstance(arm_id, bool):
-                return arm
+        # What no arm can have is not looked for: a database may not have such numbers.
+        if type(arm_id) is int and 0 < arm_id < _LARGEST:
+            for record in self._store.arms(self.name, [arm_id]):
+                return to_arm(record)
+        self._engine.replica.refresh()
+        n_arms = self._engine.replica.n_arms
         raise UnknownArm(
             f"no arm has the id {arm_id!r}",
-            f"study {self.name!r} has arms 1 to {len(known)}" if known else "there is no arm yet",
+            f"study {self.name!r} has arms 1 to {n_arms}" if n_arms else "there is no arm yet",
             "take the id from study.arms()",
         )
 

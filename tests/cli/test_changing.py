@@ -67,6 +67,24 @@ def test_a_configuration_may_be_pairs_json_or_a_file(
     assert "is active: model=large temperature=0.125" in anywhere("add", STUDY, *given).out
 
 
+@pytest.mark.parametrize("where", ["json", "file"])
+def test_a_list_of_configurations_is_added_together(
+    anywhere: Imabo, folder: Path, where: str
+) -> None:
+    configs = [{"model": "large", "temperature": n / 8} for n in (1, 3, 5)]
+    (folder / "configs.json").write_text(json.dumps(configs))
+    given = "@configs.json" if where == "file" else json.dumps(configs)
+    arms = anywhere("add", STUDY, given, "--json").json["arms"]
+    assert [arm["config"] for arm in arms] == configs
+    lines = anywhere("add", STUDY, given).out.splitlines()
+    assert [" is active: model=large" in line for line in lines] == [True] * 3
+    wrong = json.dumps([{"model": "large", "temperature": 0.9375}, {"model": "none"}])
+    refused = anywhere("add", STUDY, wrong, "--json")
+    assert (refused.code, refused.error["code"]) == (1, "invalid_config")
+    assert "configuration 2 of 2" in refused.error["what"]
+    assert anywhere("arms", STUDY, "--text", "0.9375", "--json").json["n"] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "config"),
     [

@@ -13,7 +13,7 @@ from imabo.arms import ActiveSet, Beliefs
 from imabo.bounds import kl_upper_of
 from imabo.drift import Drift, forget, remember
 from imabo.policies import Expand, Informed
-from imabo.policies.informed_runs import Index
+from imabo.policies.informed_runs import Alike, Index
 from imabo.randomness import Draws
 
 from .sets import arms_with
@@ -93,7 +93,8 @@ def test_the_leaders_are_the_servable_arms_of_highest_index(
     now = INDEX.moment(arms)
     rows = np.flatnonzero(arms.servable).tolist()
     scores = {row: kl_upper_of(*INDEX.terms_of(INDEX.known(arms, row, now), now)) for row in rows}
-    assert INDEX.leaders(arms) == [row for row in rows if scores[row] == max(scores.values())]
+    best = max(scores.values())
+    assert INDEX.leaders(arms).tolist() == [row for row in rows if scores[row] == best]
 
 
 @SETS
@@ -155,3 +156,101 @@ def test_a_run_looks_at_few_arms_in_each_round(monkeypatch: pytest.MonkeyPatch) 
     for number in range(64):
         arms.count_pull(rounds.serve(Draws(0, number)).row)
     assert len(looked) < 64 * 10
+
+
+# --- many arms of few kinds -------------------------------------------------------------------
+
+
+def many_arms(seed: int) -> ActiveSet:
+    """Hundreds of arms that hardly differ: added and never served, waiting, with one reward."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(200, 400))
+    n_known = int(n * [0.0, 0.1, 0.9][seed % 3])  # the others have no reward
+    rewards = [rng.integers(0, 2, rng.integers(1, 3)).tolist() for _ in range(n_known)]
+    waiting = rng.integers(0, 1 + seed % 4, n).tolist()
+    expired = rng.integers(0, 2, n).tolist() if seed % 5 == 0 else []
+    arms = arms_with(*rewards, *[[]] * (n - n_known), pending=waiting, expired=expired)
+    if seed % 4 == 1:
+        counts = np.where(rng.random(n) < 0.5, 0.0, 4.0)
+        arms.put_beliefs(Beliefs(rng.choice([0.2, 0.7], n), counts, {}, 0.8))
+    if seed % 4 == 2 and arms.totals.n_rewards:
+        arms.put_memory(remember(arms))
+    for number in range(n, n + 100):  # added by hand, after the model and the memory
+        arms.admit(number + 1, {"x": number / 1000})
+    if seed % 7 == 0:
+        for row in rng.choice(len(arms), 150, replace=False).tolist():
+            arms.put_state(row, "paused")
+    return arms
+
+
+def plainly(policy: Informed, arms: ActiveSet, draws: Draws) -> int:
+    """What to serve, by the index of every arm; ties are broken as they always were."""
+    tried = policy.tried_again(arms)
+    if tried is not None:
+        return tried
+    index = policy.index(arms)
+    now = index.moment(arms)
+    rows = np.flatnonzero(arms.servable).tolist()
+    scores = [kl_upper_of(*index.terms_of(index.known(arms, row, now), now)) for row in rows]
+    tied = [row for row, score in zip(rows, scores, strict=True) if score == max(scores)]
+    return tied[0] if len(tied) == 1 else int(draws.rng.choice(tied))
+
+
+@pytest.mark.parametrize("seed", range(42))
+def test_many_arms_of_few_kinds_are_decided_as_by_the_index_of_each(seed: int) -> None:
+    policy, arms = replace(Informed(), scale=1e-9, warmup=1), many_arms(seed)
+    rounds = policy.rounds(arms, 40)
+    for number in range(40):
+        expected = plainly(policy, arms, Draws(seed, number))
+        assert policy.serve(arms, Draws(seed, number)).row == expected
+        assert rounds.serve(Draws(seed, number)).row == expected
+        arms.count_pull(expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arms_that_differ_only_in_what_still_waits_are_no_kind(seed: int) -> None:
+    policy = replace(Informed(), scale=1e-9, warmup=1)
+    waiting = np.random.default_rng(seed).integers(0, 3, 100)
+    arms = arms_with(*[[]] * 100, pending=waiting.tolist(), expired=(2 - waiting).tolist())
+    for number in range(30):
+        expected = plainly(policy, arms, Draws(seed, number))
+        assert policy.serve(arms, Draws(seed, number)).row == expected
+        rounds = policy.rounds(arms, 4)
+        assert rounds.serve(Draws(seed, number)).row == expected
+        arms.count_pull(expected)
+
+
+@pytest.mark.parametrize("is_rewarded", [False, True])
+def test_arms_of_one_kind_are_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch, is_rewarded: bool
+) -> None:
+    arms = arms_with(*[[1.0] if is_rewarded else []] * 900)
+    looked: list[int] = []
+    terms_of = Index.terms_of
+
+    def counted(*arguments: object) -> tuple[float, float]:
+        looked.append(1)
+        return terms_of(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Index, "terms_of", counted)
+    policy = Informed(scale=1e-9, warmup=1)
+    policy.serve(arms, Draws(0, 0))
+    assert len(looked) == 1
+    rounds = policy.rounds(arms, 64)
+    for number in range(64):
+        arms.count_pull(rounds.serve(Draws(0, number)).row)
+    assert len(looked) < 64 * 20
+
+
+def test_rows_are_alike_only_when_every_column_agrees() -> None:
+    rng = np.random.default_rng(0)
+    columns = [rng.choice([0.0, -0.0, 1.0, np.nan], 300) for _ in range(3)]
+    rows = np.flatnonzero(rng.random(300) < 0.7)
+    kinds = Alike.of(columns, rows)
+    found = [kinds.members(kind).tolist() for kind in range(len(kinds.starts))]
+    expected: dict[bytes, list[int]] = {}
+    for row in rows.tolist():
+        key = b"".join(column[row].tobytes() for column in columns)
+        expected.setdefault(key, []).append(row)
+    assert sorted(found) == sorted(expected.values())
+    assert kinds.joined(list(range(len(found)))).tolist() == rows.tolist()

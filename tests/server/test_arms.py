@@ -35,6 +35,37 @@ def test_a_configuration_is_admitted_by_hand_once(api: Api) -> None:
     assert (first.json()["origin"], first.json()["config"]) == ("manual", CONFIG)
 
 
+def test_many_configurations_are_admitted_together(api: Api) -> None:
+    configs = [{"model": "large", "x": n / 100} for n in range(100)]
+    done = api.http.post(f"{api.path}/arms/batch", json={"configs": [*configs, CONFIG]})
+    assert done.status_code == 200
+    arms = done.json()["arms"]
+    assert [arm["config"] for arm in arms] == [*configs, CONFIG]
+    assert [arm["id"] for arm in arms] == [*range(1, 101), 51]
+    assert api.read("/arms")["arms"] == arms[:-1]
+    again = api.http.post(f"{api.path}/arms/batch", json={"configs": [*configs, CONFIG]})
+    assert again.json() == done.json()
+    assert api.http.post(f"{api.path}/arms/batch", json={"configs": []}).json() == {"arms": []}
+    (event,) = api.read("/events")["events"][1:]
+    assert (event["kind"], event["text"]) == ("arms", "arms 1 to 100 were added by hand")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"configs": [CONFIG, {"model": "large", "x": 7}]}, "invalid_config"),
+        ({"configs": [CONFIG, []]}, "invalid_request"),
+        ({"configs": CONFIG}, "invalid_request"),
+        ({"config": CONFIG}, "invalid_request"),
+        ({"configs": [CONFIG] * 10_001}, "invalid_request"),
+    ],
+    ids=["one is wrong", "one is no object", "no list", "one", "too many"],
+)
+def test_one_wrong_configuration_refuses_all(api: Api, body: object, code: str) -> None:
+    assert code_of(api.http.post(f"{api.path}/arms/batch", json=body), 422) == code
+    assert api.read("/arms")["arms"] == []
+
+
 def test_an_arm_is_paused_resumed_and_retired(api: Api) -> None:
     api.http.post(f"{api.path}/arms", json={"config": CONFIG})
     for state in ("paused", "active", "retired"):

@@ -216,6 +216,14 @@ class SideBySide(RuleBasedStateMachine):
         config = self.studies[0].space.sample(np.random.default_rng(int(place * 1e9)))
         self.both(lambda study, side: study.add_arm(config))
 
+    @rule(places=st.lists(PLACES, max_size=4), known=st.lists(PLACES, max_size=2))
+    def add_arms(self, places: list[float], known: list[float]) -> None:
+        assert self.studies is not None
+        space, arms = self.studies[0].space, self.arms
+        configs = [space.sample(np.random.default_rng(int(place * 1e9))) for place in places]
+        configs += [arms[int(place * len(arms))].config for place in known if arms]
+        self.both(lambda study, side: study.add_arms(configs))
+
     @rule(space=st.sampled_from(ALL_SPACES))
     def update_space(self, space: Any) -> None:
         assert self.studies is not None

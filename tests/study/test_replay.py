@@ -12,11 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from imabo import Study, oracles, policies
 from imabo.errors import InvalidSetting, ReplayMismatch, StudyExists, UnknownStudy
 from imabo.stores import MemoryStore, SQLiteStore, Store
+from imabo.testing.audit import audit
 from imabo.testing.study.base import ManualClock, facts_of, mixed_space, play
 
 from .traffic import SPACES, WINDOW_S, Traffic, story
@@ -348,3 +350,55 @@ def test_a_failed_replay_leaves_no_study_and_lets_go_of_its_file(
         Study.replay([json.dumps(log[0]), "{}"], store=sqlite_url)
     with pytest.raises(UnknownStudy):
         Study.open("s", store=sqlite_url)
+
+
+# --- arms that were added together ------------------------------------------------------------
+
+
+@pytest.fixture
+def additions() -> Study:
+    """A study that several arms were added to at once, more than once."""
+    study = Study.create("s", mixed_space(), seed=3, oracle=oracles.Random(), clock=lambda: 5.0)
+    rng = np.random.default_rng(0)
+    study.add_arms([study.space.sample(rng) for _ in range(30)])
+    play(study, 40, lambda pull: 0.5)
+    study.pause(7)
+    study.retire(9)
+    study.add_arms([study.arms()[8].config, study.space.sample(rng), study.arms()[6].config])
+    study.pause(7)
+    study.add_arms([study.arms()[6].config])
+    play(study, 10, lambda pull: 0.5)
+    return study
+
+
+def test_arms_that_were_added_together_are_made_again(additions: Study) -> None:
+    lines = lines_of(additions)
+    again = Study.replay(lines)
+    assert story(again) == story(additions)
+    assert again.events() == additions.events()
+    assert lines_of(again) == lines
+    assert audit(additions.store, "s") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("configs", []),
+        ("configs", None),
+        ("configs", [{"model": "small"}]),
+        ("first", 2),
+        ("last", 40),
+        ("resumed", [31]),
+        ("resumed", ["7"]),
+        ("resumed", None),
+    ],
+    ids=repr,
+)
+def test_additions_that_were_edited_are_a_mismatch(
+    additions: Study, name: str, value: object
+) -> None:
+    entries = [json.loads(line) for line in lines_of(additions)]
+    first = next(entry for entry in entries if entry["kind"] == "arms")
+    first[name] = value
+    with pytest.raises(ReplayMismatch):
+        Study.replay(map(json.dumps, entries))

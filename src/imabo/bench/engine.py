@@ -9,72 +9,23 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from imabo import Choice, Float, Int, Space, Study, oracles, policies
+from imabo import Study, oracles, policies
 from imabo.arms import ActiveSet, Beliefs, Totals
+from imabo.bench.engine_arms import arms_lines
+from imabo.bench.timing import SPACE, Line, median_time, new_arms
 from imabo.errors import MissingExtra
 from imabo.gaussian import Hyperparameters, Process
 from imabo.gaussian.surface import Surface
 from imabo.oracles.base import Oracle
 from imabo.randomness import Draws
 from imabo.stores import MemoryStore, SQLiteStore
-from imabo.stores.base import NewArm, NewPull
-
-SPACE = Space(
-    model=Choice("small", "medium", "large"),
-    prompt=Choice("plain", "steps", "examples", "strict"),
-    reranker=Choice(False, True),
-    effort=Choice("low", "medium", "high", ordered=True),
-    temperature=Float(0.0, 1.0),
-    top_p=Float(0.1, 1.0),
-    threshold=Float(1e-4, 1.0, log=True),
-    top_k=Int(1, 20),
-    chunk=Int(64, 2048, log=True),
-    overlap=Float(0.0, 0.5, step=0.05),
-)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One measured ratio, and the bar it must meet: at least or at most; None is told only."""
-
-    claim: str
-    ratio: float
-    bar: float | None
-    at_least: bool
-    detail: str
-
-    @property
-    def met(self) -> bool:
-        """Whether the ratio is on the right side of its bar."""
-        if self.bar is None:
-            return True
-        return self.ratio >= self.bar if self.at_least else self.ratio <= self.bar
-
-    def __str__(self) -> str:
-        verdict = "no bar"
-        if self.bar is not None:
-            sign = ">=" if self.at_least else "<="
-            verdict = f"bar {sign} {self.bar:g}, {'met' if self.met else 'MISSED'}"
-        return f"{self.claim:58} {self.ratio:8.2f}  ({verdict}; {self.detail})"
-
-
-def median_time(action: Callable[[], object], repeats: int, batch: int = 1) -> float:
-    """Median seconds of one call, over ``repeats`` batches."""
-    samples = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(batch):
-            action()
-        samples.append((time.perf_counter() - start) / batch)
-    return statistics.median(samples)
+from imabo.stores.base import NewPull
 
 
 def grown_study(n_arms: int, rounds: int, policy: policies.Policy) -> Study:
@@ -98,16 +49,6 @@ def grown_study(n_arms: int, rounds: int, policy: policies.Policy) -> Study:
             seq = done.seq if done else seq
     study.close()
     return Study.open("bench", store=store, policy=policy)
-
-
-def new_arms(n: int, rng: np.random.Generator) -> list[NewArm]:
-    """Arms of ``SPACE`` to admit, with the ids from 1 on."""
-    found: dict[str, NewArm] = {}
-    while len(found) < n:
-        config = SPACE.sample(rng)
-        name = SPACE.identity(config)
-        found.setdefault(name, NewArm(len(found) + 1, config, name, "oracle", None, None, 1e9))
-    return list(found.values())
 
 
 def one_round(study: Study) -> None:
@@ -408,9 +349,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=30, help="samples of each time")
     parser.add_argument("--pulls", type=int, default=1_000_000, help="pulls of the opened study")
     parser.add_argument("--past", type=int, default=1_000_000, help="rounds of the long past")
+    parser.add_argument("--arms", type=int, default=3000, help="arms with and without rewards")
     options = parser.parse_args(arguments)
     optuna_round, optuna_suggest = optuna_times(options.repeats)
     lines = decision_lines(optuna_round, options.repeats, options.past)
+    lines += arms_lines(options.repeats, options.arms)
     lines += proposal_lines(optuna_suggest, options.repeats)
     lines += model_lines(options.repeats)
     lines.append(open_line(max(3, options.repeats // 3), options.pulls))

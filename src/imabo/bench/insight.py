@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 
 from imabo import Study, insight, oracles
-from imabo.bench.engine import SPACE, Line, new_arms
 from imabo.bench.service import databases
+from imabo.bench.timing import SPACE, Line, new_arms
 from imabo.stores import open_store
 from imabo.stores.base import NewPull, Store
 

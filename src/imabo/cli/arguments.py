@@ -148,7 +148,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "config",
         metavar="CONFIG",
         nargs="+",
-        help="a JSON object, @FILE with one in it (@- for standard input), or pairs: name=value",
+        help="a JSON object or a list of them, @FILE with either in it (@- for standard input), "
+        "or pairs: name=value",
     )
 
 

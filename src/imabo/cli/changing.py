@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from imabo.arms import ArmState
+from imabo.checks import valid_configs
 from imabo.cli.exits import UsageError
 from imabo.cli.files import json_of
 from imabo.cli.output import (
@@ -79,14 +80,20 @@ def _check_arms(place: Place, study: str, wanted: Sequence[int], state: ArmState
 
 
 def add(options: argparse.Namespace) -> None:
-    """Admit a configuration."""
+    """Admit a configuration, or those of a list."""
     with place_of(options) as place:
         study = place.study(options.study)
-        config = read_config(options.config, Space.from_dict(study["space"]), options.command)
-        arm = place.add_arm(options.study, config)
+        space = Space.from_dict(study["space"])
+        given = _given(options.config, space, options.command)
+        if isinstance(given, list):
+            arms = place.add_arms(options.study, valid_configs(space, given))
+        else:
+            arms = [place.add_arm(options.study, _checked(given, space))]
     if options.json:
-        write_json(arm_document(arm))
-    else:
+        documents = [arm_document(arm) for arm in arms]
+        write_json({"arms": documents} if isinstance(given, list) else documents[0])
+        return
+    for arm in arms:
         is_new = arm.id > study["n_arms"]
         say(f"arm {arm.id} is {'new' if is_new else arm.state}: {config_text(arm.config)}")
 
@@ -101,16 +108,23 @@ def read_config(words: Sequence[str], space: Space, command: str = "imabo add") 
         ...     ['{"model": "small", "x": 0.5}'], space)
         True
     """
+    return _checked(_given(words, space, command), space)
+
+
+def _given(words: Sequence[str], space: Space, command: str) -> object:
+    """What a command line gives, as it is."""
     first = words[0]
     if len(words) == 1 and first.startswith("@"):
-        given = json_of(first[1:])
-    elif len(words) == 1 and first.lstrip().startswith("{"):
+        return json_of(first[1:])
+    if len(words) == 1 and first.lstrip().startswith(("{", "[")):
         try:
-            given = json.loads(first)
+            return json.loads(first)
         except ValueError as error:
             raise UsageError(f"CONFIG is not JSON: {error}", command) from None
-    else:
-        given = _pairs(words, space, command)
+    return _pairs(words, space, command)
+
+
+def _checked(given: object, space: Space) -> Config:
     if not isinstance(given, Mapping):
         raise InvalidConfig(
             f"the configuration is {show(given)}",

@@ -119,7 +119,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "serve a configuration of your own",
                 "Admits a configuration by hand; it is served soon, because nothing is known of "
                 "it. It is checked against the space first. One that is an arm already becomes "
-                "active again.",
+                "active again. A JSON list of configurations adds all of them together, or none.",
                 "imabo add support-answers model=large temperature=0.2",
                 arguments.add,
                 f"{_CHANGING}add",

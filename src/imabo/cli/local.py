@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final, TextIO
 
@@ -83,6 +84,10 @@ class LocalPlace:
     def add_arm(self, name: str, config: Config) -> Arm:
         """Admit a configuration."""
         return self._open(name).add_arm(config)
+
+    def add_arms(self, name: str, configs: Sequence[Config]) -> list[Arm]:
+        """Admit configurations together."""
+        return self._open(name).add_arms(configs)
 
     def preview_space(self, name: str, space: Space) -> Document:
         """What another space would do to the arms."""

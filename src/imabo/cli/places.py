@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -56,6 +56,9 @@ class Place(Protocol):
 
     def add_arm(self, name: str, config: Config) -> Arm:
         """Admit a configuration."""
+
+    def add_arms(self, name: str, configs: Sequence[Config]) -> list[Arm]:
+        """Admit configurations together."""
 
     def preview_space(self, name: str, space: Space) -> Document:
         """What another space would do to the arms."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import IO, Final, TextIO
 
 from imabo.arms import Arm, ArmState
@@ -67,6 +68,10 @@ class RemotePlace:
     def add_arm(self, name: str, config: Config) -> Arm:
         """Admit a configuration."""
         return self._named(name).add_arm(config)
+
+    def add_arms(self, name: str, configs: Sequence[Config]) -> list[Arm]:
+        """Admit configurations together."""
+        return self._named(name).add_arms(configs)
 
     def preview_space(self, name: str, space: Space) -> Document:
         """What another space would do to the arms."""

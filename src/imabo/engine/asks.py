@@ -35,7 +35,9 @@ class Asks:
             served = self._serve_loosely(requests)
             if served is not None:
                 return served
-            return self._replica.in_turn(lambda now: self._serve(requests, now))
+            if not self._replica.store.turns_hold_all:
+                return self._replica.in_turn(lambda now: self._serve(requests, now))
+            self._replica.refresh()
         return self._replica.retrying(lambda now: self._serve(requests, now))
 
     def follow(self, arm: int, reason: str, proposal: Proposal | None, context: Any) -> int:
@@ -81,7 +83,7 @@ class Asks:
             replica.recover()
             raise
         replica.is_torn = False
-        replica.last_at = max(replica.last_at, placed.at)
+        replica.last_at = placed.at
         if placed.seq == replica.seq + 1:
             replica.seq = placed.seq  # nobody else wrote: the view is the newest
         else:
@@ -121,6 +123,7 @@ class Asks:
                 mark_at=draft.mark_at,
                 beliefs=draft.beliefs,
                 memory=draft.memory,
+                token=replica.record.token,
             )
         except StaleView:
             if draft.is_plain:

@@ -1,15 +1,16 @@
-"""Changes by hand: of the space, of an arm's state, of an arm that is added."""
+"""Changes by hand: of the space, of an arm's state, of arms that are added."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from imabo.arms import ArmState, Restart
+from imabo.checks import valid_configs
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
 from imabo.oracles.base import Proposal
 from imabo.space import Space
-from imabo.stores.base import ArmRecord, Change
+from imabo.stores.base import ArmRecord, Change, NewArm
 
 
 class Changes:
@@ -40,7 +41,8 @@ class Changes:
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
         change = Change("space", {"space": wanted}, states, space=wanted, restart=restart)
         replica.is_torn = True  # until it is read again
-        replica.store.change(replica.record.name, change, seq=snapshot.seq, at=now)
+        record = replica.record
+        replica.store.change(record.name, change, seq=snapshot.seq, at=now, token=record.token)
 
     def add_arm(self, config: Mapping[str, object]) -> int:
         """Admit a configuration by hand, or make it active again; returns the arm's id."""
@@ -58,6 +60,42 @@ class Changes:
         self._commit(Change("arm", {"arm": new.id, "config": valid}, arms=[new]), now)
         self._replica.admit(new)
         return new.id
+
+    def add_arms(self, configs: Sequence[Mapping[str, object]]) -> list[int]:
+        """``add_arm`` for each of several, in one change; returns the arms' ids in their order."""
+        return self._replica.retrying(lambda now: self._add_arms(configs, now))
+
+    def _add_arms(self, configs: Sequence[Mapping[str, object]], now: float) -> list[int]:
+        replica, view = self._replica, self._replica.view
+        new: dict[str, NewArm] = {}
+        resumed: dict[int, int] = {}  # arm -> its row
+        ids = []
+        for valid in valid_configs(view.space, configs):
+            row, identity = view.row_of_config(valid), view.space.identity(valid)
+            if row is not None:
+                ids.append(int(view.ids[row]))
+                if view.state_of(row) != "active":
+                    resumed[ids[-1]] = row
+                continue
+            if identity not in new:
+                proposal = Proposal(valid, origin="manual")
+                new[identity] = replica.new_arm(proposal, now, ahead=len(new))
+            ids.append(new[identity].id)
+        if new or resumed:
+            arms = list(new.values())
+            data = {
+                "first": arms[0].id if arms else None,
+                "last": arms[-1].id if arms else None,
+                "resumed": list(resumed),
+            }
+            back: tuple[ArmState, None] = ("active", None)
+            states = dict.fromkeys(resumed, back)
+            self._commit(Change("arms", data, states, arms=arms), now)
+            for arm in arms:
+                replica.admit(arm)
+            for row in resumed.values():
+                view.put_state(row, "active")
+        return ids
 
     def put_state(self, arm: int, state: ArmState) -> None:
         """Set the state of an arm that the space allows."""
@@ -94,7 +132,8 @@ class Changes:
 
     def _commit(self, change: Change, now: float) -> None:
         replica = self._replica
-        replica.seq = replica.store.change(replica.record.name, change, seq=replica.seq, at=now)
+        record, seq = replica.record, replica.seq
+        replica.seq = replica.store.change(record.name, change, seq=seq, at=now, token=record.token)
         replica.last_at = now
 
     def _lasting_state(self, arm: int) -> ArmState | None:

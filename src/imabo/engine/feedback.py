@@ -47,7 +47,8 @@ class Feedback:
         replica = self._replica
         now = replica.now()
         try:
-            done = replica.store.reward_many(replica.record.name, rewards, at=now)
+            record = replica.record
+            done = replica.store.reward_many(record.name, rewards, at=now, token=record.token)
         except BaseException:
             replica.recover()
             raise
@@ -97,7 +98,8 @@ class Feedback:
         replica = self._replica
         if replica.record.window_s is not None:
             now = replica.now()
-            if now >= replica.expiry.due_at:
+            # A clock that was set back: what is served from now on is due before what waits.
+            if now >= replica.expiry.due_at or now < replica.last_at:
                 self.expire_before(replica.expiry.limit(now))
 
     def expire_before(self, before: float) -> int:
@@ -105,11 +107,13 @@ class Feedback:
         replica = self._replica
         now = replica.now()
         try:
-            done = replica.store.expire(replica.record.name, before=before, at=now)
+            record = replica.record
+            done = replica.store.expire(record.name, before=before, at=now, token=record.token)
         except BaseException:
             replica.recover()
             raise
-        replica.expiry.put_oldest(now if done.oldest_pending_at is None else done.oldest_pending_at)
+        oldest = done.oldest_pending_at
+        replica.expiry.put_oldest(now if oldest is None else min(oldest, now))
         if done.seq == replica.seq + bool(done.counts) and not replica.is_torn:
             if done.counts:
                 replica.seq, replica.last_at = done.seq, now

@@ -9,10 +9,10 @@ from typing import Final, TypeVar
 from imabo.arms import ActiveSet
 from imabo.checks import checked_time
 from imabo.engine.expiry import Expiry
-from imabo.errors import UnknownStudy
 from imabo.oracles.base import Proposal
 from imabo.space import Space
-from imabo.stores.base import NewArm, Snapshot, StaleView, Store
+from imabo.stores.base import NewArm, Snapshot, StaleView, Store, steady
+from imabo.stores.refusals import study_replaced
 
 _CROWDED: Final = 20  # writes in turn after one that was stale, before hoping again
 
@@ -61,8 +61,8 @@ class Replica:
         self._take(snapshot)
 
     def now(self) -> float:
-        """The clock's time, never before the last write: expiry needs pulls in order of time."""
-        return max(checked_time(self.clock()), self.last_at)
+        """The clock's time, not before the last write unless that was made by a wrong clock."""
+        return steady(checked_time(self.clock()), self.last_at)
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -97,10 +97,10 @@ class Replica:
             self.recover()
             raise
 
-    def new_arm(self, proposal: Proposal, now: float) -> NewArm:
-        """The next arm, for the store; the view does not have it yet."""
+    def new_arm(self, proposal: Proposal, now: float, ahead: int = 0) -> NewArm:
+        """The next arm, after ``ahead`` others, for the store; the view does not have it yet."""
         return NewArm(
-            id=self.n_arms + 1,
+            id=self.n_arms + ahead + 1,
             config=proposal.config,
             identity=self.view.space.identity(proposal.config),
             origin=proposal.origin,
@@ -120,11 +120,7 @@ class Replica:
         """Bring the view up to date with what other processes wrote."""
         snapshot = self.store.load(self.record.name, since=self.seq)
         if snapshot.study.token != self.record.token:
-            raise UnknownStudy(
-                f"study {self.record.name!r} was deleted",
-                "another study has its name now",
-                "open the study again",
-            )
+            raise study_replaced(self.record.name)
         if self.is_torn or snapshot.space_version != self.space_version:
             self._take(self.store.load(self.record.name))
         elif snapshot.seq != self.seq:
@@ -140,7 +136,6 @@ class Replica:
 
     def _take(self, snapshot: Snapshot) -> None:
         """Build the view from a whole snapshot."""
-        oldest = snapshot.oldest_pending_at
         self.view = ActiveSet(
             Space.from_dict(snapshot.space),
             reward_range=snapshot.study.reward_range,
@@ -149,7 +144,7 @@ class Replica:
         self.n_arms = 0
         self.space_version = snapshot.space_version
         self.last_at = snapshot.last_at
-        self.expiry = Expiry(self.record.window_s, snapshot.last_at if oldest is None else oldest)
+        self.expiry = Expiry(self.record.window_s, _oldest_at(snapshot))
         self._merge(snapshot)
         self.is_torn = False
 
@@ -172,8 +167,16 @@ class Replica:
             view.load_beliefs(snapshot.beliefs)
         if snapshot.memory is not None:
             view.load_memory(snapshot.memory)
-        view.totals = snapshot.totals
+        view.put_totals(snapshot.totals)
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at
-        self.last_at = max(self.last_at, snapshot.last_at)
+        if snapshot.last_at < self.last_at:  # a clock was set back: what comes is due earlier
+            self.expiry.put_oldest(_oldest_at(snapshot))
+        self.last_at = snapshot.last_at
         self.seq = snapshot.seq
+
+
+def _oldest_at(snapshot: Snapshot) -> float:
+    """A time that no pull which waits, or is to come, was served before."""
+    oldest = snapshot.oldest_pending_at
+    return snapshot.last_at if oldest is None else min(oldest, snapshot.last_at)

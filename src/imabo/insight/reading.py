@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from imabo.arms import Bools, Floats, Ints, Restart, Totals
+from imabo.arms import Bools, Floats, Ints, Restart, Totals, usable_totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
 from imabo.events import drift_event
 from imabo.insight.estimates import mean_intervals
 from imabo.insight.grouping import Grouping, Groupings, value_text
 from imabo.insight.sampling import Sample, sample_pulls
+from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.policies.base import Policy
 from imabo.recommend import Best
 from imabo.space import Config, Space
@@ -60,12 +61,12 @@ class Arms:
     @cached_property
     def sums(self) -> Floats:
         """Sum of each arm's rewards."""
-        return self._counts("reward_sum")
+        return usable_sum(self._counts("reward_sum"), self.n_rewards)
 
     @cached_property
     def squares(self) -> Floats:
         """Sum of the squares of each arm's rewards."""
-        return self._counts("reward_squares")
+        return usable_squares(self._counts("reward_squares"), self.n_rewards)
 
     @cached_property
     def ids(self) -> Ints:
@@ -246,7 +247,7 @@ class Facts:
     @property
     def reward_range(self) -> tuple[float, float] | None:
         """Ends of the rewards, or None when they have none."""
-        return self.study.reward_range
+        return self.arms.reward_range
 
     @property
     def best_arm(self) -> int | None:
@@ -338,14 +339,15 @@ def read(study: Study, since: Facts | None = None) -> Facts:
     # The study's own space object has counted its configurations already.
     is_same = study.space_version == snapshot.space_version
     space = study.space if is_same else Space.from_dict(snapshot.space)
-    arms = Arms(_records(study, snapshot, since), snapshot.study.reward_range)
+    ends = snapshot.study.reward_range
+    arms = Arms(_records(study, snapshot, since), None if ends is None else usable_range(ends))
     return Facts(
         study=snapshot.study,
         policy=study.policy,
         space=space,
         space_version=snapshot.space_version,
         seq=snapshot.seq,
-        totals=snapshot.totals,
+        totals=usable_totals(snapshot.totals),
         restart=snapshot.restart,
         last_at=snapshot.last_at,
         arms=arms,
@@ -384,13 +386,18 @@ def _history(
     past = [one for one in milestones if one.n_pulls < totals.n_pulls]
     # What a milestone says never changes, so it need not be read from its text again.
     known = {} if since is None else since.history.kept
+    n_rewards = _column([0, *(one.n_rewards for one in past), totals.n_rewards])
+    sums = _column([0.0, *(one.reward_sum for one in past), totals.reward_sum])
+    squares = _column([0.0, *(one.reward_squares for one in past), arms.squares.sum()])
+    at = _column([created_at, *(one.at for one in past), snapshot.last_at])
     return History(
-        at=_column([created_at, *(one.at for one in past), snapshot.last_at]),
+        # In order, also where a clock ran ahead for a while: nothing came after what followed it.
+        at=np.minimum.accumulate(at[::-1])[::-1],
         n_pulls=_column([0, *(one.n_pulls for one in past), totals.n_pulls]),
-        n_rewards=_column([0, *(one.n_rewards for one in past), totals.n_rewards]),
+        n_rewards=n_rewards,
         n_pending=_column([0, *(one.n_pending for one in past), totals.n_pending]),
-        sums=_column([0.0, *(one.reward_sum for one in past), totals.reward_sum]),
-        squares=_column([0.0, *(one.reward_squares for one in past), arms.squares.sum()]),
+        sums=usable_sum(sums, n_rewards),
+        squares=usable_squares(squares, n_rewards),
         n_active=_column([0, *(one.n_active for one in past), (arms.states != "retired").sum()]),
         arm_pulls=[
             (),

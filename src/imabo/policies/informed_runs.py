@@ -9,12 +9,13 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from imabo.arms import ActiveSet, Floats
-from imabo.bounds import SURELY, contenders, kl_upper, kl_upper_of
+from imabo.arms import ActiveSet, Floats, Ints
+from imabo.bounds import SURELY, contenders, kl_upper, kl_upper_of, possible
 from imabo.policies.base import Decision, Rounds, Serve
 from imabo.policies.expectations import (
     ANCHOR,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from imabo.policies.informed import Informed
 
 _LONG: Final = 16  # rounds after which the bounds of a run are made anew
+_FEW: Final = 12  # arms up to which each is looked at for itself
+_START: Final = np.zeros(1, dtype=np.int64)  # of a single kind
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no bit is lost
 
 
 class Moment(NamedTuple):
@@ -109,6 +113,19 @@ class Index:
             sum=prior * float(arms.prior_means[row]) + own + anchor * now.level,
         )
 
+    def alike(self, arms: ActiveSet, rows: Ints) -> Alike:
+        """Rows by what ``known`` reads of them: those that agree in it have one index.
+
+        Many arms without a reward, or with a single one of 0 or 1, are a few kinds of arms.
+        """
+        counts = [arms.prior_counts, arms.n_rewards, arms.n_pending, arms.n_pulls]
+        if not (arms.prior_counts[rows].any() or arms.n_rewards[rows].any()) and _are_one(
+            arms.n_pending[rows], arms.n_pulls[rows]
+        ):
+            return Alike(rows, _START)  # as often: neither rewards nor expectations differ
+        own = [arms.reward_sums] if arms.memory is None else [arms.kept_rewards, arms.kept_sums]
+        return Alike.of([*counts, *own, arms.prior_means], rows)
+
     def terms_of(self, arm: Known, now: Moment) -> tuple[float, float]:
         """Mean and budget of one arm."""
         n_rewards, n_now, n_pulls, n_pending, prior, total = arm
@@ -125,20 +142,88 @@ class Index:
         budget = log(ratio) * (self.bonus / (prior + n)) if ratio > 1.0 else 0.0
         return (total + waiting * level) / (prior + n_now + waiting), budget
 
-    def leaders(self, arms: ActiveSet) -> list[int]:
+    def leaders(self, arms: ActiveSet) -> Ints:
         """The servable rows of highest index, ties included, in order."""
         now = self.moment(arms)
         means, budgets = self.terms(arms, now)
         if arms.n_servable == len(arms):
-            rows = contenders(means, budgets).tolist()
+            rows = possible(means, budgets)
         else:
             servable = np.flatnonzero(arms.servable)
-            rows = servable[contenders(means[servable], budgets[servable])].tolist()
+            rows = servable[possible(means[servable], budgets[servable])]
         if len(rows) == 1:
-            return [int(rows[0])]
-        scores = [kl_upper_of(*self.terms_of(self.known(arms, row, now), now)) for row in rows]
+            return rows
+        kinds = self.alike(arms, rows) if len(rows) > _FEW else Alike.none(rows)
+        first = kinds.firsts()
+        places = np.arange(len(first))
+        if len(first) > _FEW:
+            places = contenders(means[first], budgets[first])
+        scores = [
+            kl_upper_of(*self.terms_of(self.known(arms, row, now), now))
+            for row in first[places].tolist()
+        ]
         best = max(scores)
-        return [row for row, score in zip(rows, scores, strict=True) if score == best]
+        found = zip(places.tolist(), scores, strict=True)
+        return kinds.joined([place for place, score in found if score == best])
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Rows in kinds: the rows of one kind agree in every column, bit by bit.
+
+    Args:
+        rows: The rows, kind after kind; those of one kind rise.
+        starts: Where each kind starts in ``rows``.
+
+    Example:
+        >>> columns = [np.array([1.0, 2.0, 1.0, 1.0]), np.array([0.0, 0.0, 0.0, 5.0])]
+        >>> kinds = Alike.of(columns, np.arange(4))
+        >>> sorted(kinds.joined([kind]).tolist() for kind in range(len(kinds.starts)))
+        [[0, 2], [1], [3]]
+    """
+
+    rows: Ints
+    starts: Ints
+
+    @classmethod
+    def none(cls, rows: Ints) -> Alike:
+        """Each row a kind of its own."""
+        return cls(rows, np.arange(len(rows)))
+
+    @classmethod
+    def of(cls, columns: list[Floats], rows: Ints) -> Alike:
+        """The kinds of some rising rows."""
+        table = [column[rows].view(np.uint64) for column in columns]
+        if _are_one(*table):
+            return cls(rows, _START)
+        mixed = np.zeros(len(rows), dtype=np.uint64)
+        for column in table:
+            mixed = (mixed ^ column) * _MIX
+            mixed ^= mixed >> np.uint64(29)
+        # Rows that agree lie side by side then. Two kinds that mix to one number may be torn into
+        # several kinds, which costs time and changes nothing.
+        order = np.argsort(mixed, kind="stable")
+        differs = np.ones(len(rows), dtype=np.bool_)
+        differs[1:] = False
+        for column in table:
+            ordered = column[order]
+            differs[1:] |= ordered[1:] != ordered[:-1]
+        return cls(rows[order], np.flatnonzero(differs))
+
+    def firsts(self) -> Ints:
+        """A row of each kind."""
+        return self.rows[self.starts]
+
+    def members(self, kind: int) -> Ints:
+        """The rows of a kind, in order."""
+        end = self.starts[kind + 1] if kind + 1 < len(self.starts) else len(self.rows)
+        return self.rows[self.starts[kind] : end]
+
+    def joined(self, kinds: list[int]) -> Ints:
+        """The rows of some kinds, in order."""
+        if len(kinds) == 1:
+            return self.members(kinds[0])
+        return np.sort(np.concatenate([self.members(kind) for kind in kinds]))
 
 
 class Run:
@@ -147,7 +232,8 @@ class Run:
     Every such pull lowers p and raises t. So the index of an arm that is not served stays below one
     with the larger of its means at both ends of the run and its budget at the end: the budget
     grows, and the mean goes one way. Arms are looked at in order of that bound until it falls below
-    the best index found, which is after a few of them.
+    the best index found, which is after a few of them. Arms that agree in all that the index rests
+    on are looked at once, as one kind.
 
     Args:
         index: The index.
@@ -162,44 +248,68 @@ class Run:
         self._end = index.moment(arms, later=rounds)
         means, _ = index.terms(arms, self._now)
         later_means, budgets = index.terms(arms, self._end)
-        bounds = kl_upper(np.maximum(means, later_means), budgets) + SURELY
-        rows = np.flatnonzero(arms.servable)
-        self._heap = list(zip((-bounds[rows]).tolist(), rows.tolist(), strict=True))
+        kinds = index.alike(arms, np.flatnonzero(arms.servable))
+        first = kinds.firsts()
+        highest = np.maximum(means, later_means)[first]
+        bounds = kl_upper(highest, budgets[first]) + SURELY
+        self._kinds = kinds
+        self._heap = list(zip((-bounds).tolist(), range(len(first)), strict=True))
         heapq.heapify(self._heap)
+        # What has been looked at: the rows of a kind, and what its index rests on.
+        self._rows: dict[int, Ints] = {}
         self._known: dict[int, Known] = {}
         self._seen: list[tuple[float, int]] = []
+        self._leading: list[int] = []
+        self._n_kinds = len(first)
 
-    def leaders(self) -> list[int]:
+    def leaders(self) -> Ints:
         """The servable rows of highest index, ties included, in order."""
         heap, seen, known, now = self._heap, self._seen, self._known, self._now
         terms_of = self._index.terms_of
-        best, highest = -1.0, [-1]
+        best, leading = -1.0, [-1]
         while heap and -heap[0][0] >= best:
             entry = heapq.heappop(heap)
             seen.append(entry)
-            row = entry[1]
-            arm = known.get(row)
+            kind = entry[1]
+            arm = known.get(kind)
             if arm is None:
-                arm = known[row] = self._index.known(self._arms, row, now)
+                rows = self._rows[kind] = self._kinds.members(kind)
+                arm = known[kind] = self._index.known(self._arms, int(rows[0]), now)
             mean, budget = terms_of(arm, now)
             score = kl_upper_of(mean, budget, best - SURELY)
             if score > best:
-                best, highest = score, [row]
+                best, leading = score, [kind]
             elif score == best:
-                highest.append(row)
-        return sorted(highest)
+                leading.append(kind)
+        self._leading = leading
+        if len(leading) == 1:
+            return self._rows[leading[0]]
+        return np.sort(np.concatenate([self._rows[kind] for kind in leading]))
 
     def served(self, row: int) -> None:
-        """A row that was looked at has been served, and counted; its bound is lower now."""
+        """A row that led has been served, and counted; its bound is lower now."""
         index, arms = self._index, self._arms
         now = self._now = index.moment(arms)
-        arm = self._known[row] = index.known(arms, row, now)
+        self._take_out(row)
+        new, self._n_kinds = self._n_kinds, self._n_kinds + 1
+        self._rows[new] = np.array([row])
+        arm = self._known[new] = index.known(arms, row, now)
         mean, _ = index.terms_of(arm, now)
         later_mean, budget = index.terms_of(arm, self._end)
         bound = kl_upper_of(max(mean, later_mean), budget) + SURELY
+        heapq.heappush(self._heap, (-bound, new))
         for entry in self._seen:
-            heapq.heappush(self._heap, (-bound, row) if entry[1] == row else entry)
+            if len(self._rows[entry[1]]):
+                heapq.heappush(self._heap, entry)
         self._seen.clear()
+
+    def _take_out(self, row: int) -> None:
+        """A row is no longer like the others of its kind."""
+        for kind in self._leading:
+            rows = self._rows[kind]
+            place = int(np.searchsorted(rows, row))
+            if place < len(rows) and rows[place] == row:
+                self._rows[kind] = np.delete(rows, place)
 
 
 class InformedRounds(Rounds):
@@ -235,6 +345,12 @@ class InformedRounds(Rounds):
         return Serve(self._served)
 
 
-def one_of(rows: list[int], draws: Draws) -> int:
+def _are_one(*columns: NDArray[Any]) -> bool:
+    """Whether each column has one value only."""
+    return not any((column != column[0]).any() for column in columns)
+
+
+def one_of(rows: Ints, draws: Draws) -> int:
     """One of the rows that lead alike."""
-    return rows[0] if len(rows) == 1 else int(draws.rng.choice(rows))
+    # By its place: the same draw as ``choice`` of the rows, which may be thousands.
+    return int(rows[0] if len(rows) == 1 else rows[draws.rng.integers(0, len(rows))])

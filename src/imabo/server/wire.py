@@ -14,6 +14,7 @@ from imabo.policies.base import Policy
 
 MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
 MAX_EVENTS = 10_000  # of one request
+MAX_ARMS = 10_000  # of one request that adds them
 
 _SPACE: JsonDict = {
     "parameters": [
@@ -175,6 +176,18 @@ class ArmBody(Body):
     config: Config
 
 
+class ArmsBody(Body):
+    """Configurations to admit by hand, all of them or none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"configs": [_CONFIG, {"model": "small", "temperature": 0.1}]}]
+        }
+    )
+
+    configs: list[Config] = Field(max_length=MAX_ARMS)
+
+
 class StateBody(Body):
     """The state that an arm is to have."""
 
@@ -319,7 +332,7 @@ class ArmAnswer(BaseModel):
 
 
 class ArmsAnswer(BaseModel):
-    """Every arm, in order of admission."""
+    """Arms: all of a study in order of admission, or those that were added, as they were named."""
 
     arms: list[ArmAnswer]
 
@@ -342,7 +355,7 @@ class BestAnswer(BaseModel):
 class EventAnswer(BaseModel):
     """Something that happened to a study, as values and in words."""
 
-    kind: Literal["created", "state", "arm", "space", "drift"]
+    kind: Literal["created", "state", "arm", "arms", "space", "drift"]
     at: Time
     data: dict[str, Any] = Field(examples=[{"arm": 3, "state": "paused"}])
     text: str = Field(examples=["arm 3 was paused"])

@@ -21,8 +21,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from imabo import policies
 from imabo.arms import ActiveSet, Floats, Origin
 from imabo.oracles.base import Exhausted, Oracle, Proposal
+from imabo.testing.extremes import EXTREMES
 from imabo.testing.parts import check_is_frozen, check_round_trip, left_alone, repeated
 from imabo.testing.situations import SITUATIONS, SPACES, noisy_set
 
@@ -124,6 +126,17 @@ class OracleContract:
                 arms.count_reward(row, float(rng.integers(2)), was_pending=True)
         for seed in range(3):
             assert propose(oracle, arms, seed=seed) == Exhausted()
+
+    @pytest.mark.parametrize("extreme", EXTREMES)
+    def test_it_proposes_whatever_the_size_of_the_rewards(
+        self, oracle: Oracle, extreme: str
+    ) -> None:
+        """Also from scores as large as the rewards; what it expects is made of numbers."""
+        arms = EXTREMES[extreme]()
+        for seed in range(3):
+            check_proposal(propose(oracle, arms, seed=seed), arms)
+        scores = policies.Informed().scores(arms)
+        check_proposal(propose(oracle, arms, seed=3, scores=scores), arms)
 
 
 def propose(

@@ -25,6 +25,7 @@ from imabo.arms import ActiveSet
 from imabo.policies.base import Decision, Expand, Policy, Serve
 from imabo.randomness import Draws
 from imabo.study import Study
+from imabo.testing.extremes import EXTREMES
 from imabo.testing.parts import check_is_frozen, check_round_trip, left_alone, repeated
 from imabo.testing.situations import SITUATIONS, tiny_space
 
@@ -107,6 +108,21 @@ class PolicyContract:
         arms = SITUATIONS[situation]()
         if arms.n_servable:
             check_decision(policy.serve(arms, Draws(0, 1)), arms)
+
+    @pytest.mark.parametrize("extreme", EXTREMES)
+    def test_it_decides_whatever_the_size_of_the_rewards(
+        self, policy: Policy, extreme: str
+    ) -> None:
+        """Scores that are numbers, and decisions, one by one and in a row; overflow is an error."""
+        arms = EXTREMES[extreme]()
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            assert not np.isnan(policy.scores(arms)).any()
+            rounds = policy.rounds(arms, 20)
+            for number in range(20):
+                check_decision(policy.decide(arms, Draws(0, number)), arms)
+                served = rounds.serve(Draws(0, number))
+                check_decision(served, arms)
+                arms.count_pull(served.row)
 
     def test_a_single_arm_of_a_full_space_is_served_for_ever(self, policy: Policy) -> None:
         """The only active arm, whatever its rewards."""

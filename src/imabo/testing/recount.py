@@ -120,6 +120,12 @@ class Recount:
             self._expire(data["before"])
         elif entry.kind == "arm":
             self._admit(data["arm"])
+        elif entry.kind == "arms":
+            first, last = data["first"], data["last"]
+            for arm in () if first is None else range(first, last + 1):
+                self._admit(arm)
+            for arm in data["resumed"]:
+                self._put_state(arm, "active")
         elif entry.kind == "state":
             self._put_state(data["arm"], data["state"])
         elif entry.kind == "space":
@@ -224,12 +230,7 @@ class Recount:
         self.view.count_reward(self.view.row_of(arm), reward, was_pending=was_pending)
 
     def _expire(self, before: float) -> None:
-        # Pulls come in order of time, so those past their window are the first ones.
-        due = []
-        for number, served_at in self._pending.items():
-            if served_at >= before:
-                break
-            due.append(number)
+        due = [number for number, served_at in self._pending.items() if served_at < before]
         if not due:
             self._report("pulls", f"nothing was there to expire before {before!r}")
         for number in due:

@@ -112,8 +112,9 @@ def draw_parallel(facts: Facts) -> Drawing:
 
 def _spread(means: list[float]) -> tuple[float, float]:
     low, high = min(means), max(means)
-    # An axis needs some length when all arms are alike.
-    return (low, high) if high > low else (low - 0.5, low + 0.5)
+    # An axis needs some length when all arms are alike, however large their rewards.
+    half = max(0.5, 1e-9 * abs(low))
+    return (low, high) if high > low else (low - half, low + half)
 
 
 def _step(mean: float, low: float, high: float) -> int:

@@ -8,9 +8,9 @@ from starlette.responses import Response
 from imabo.arms import Arm
 from imabo.documents import arm_document
 from imabo.errors import UnknownArm
-from imabo.server.desk import body_of, decoded, desk_of, in_thread, json_answer, study_name
+from imabo.server.desk import body_of, decoded, desk_of, for_study, json_answer, study_name
 from imabo.server.routes.table import Operation
-from imabo.server.wire import ArmAnswer, ArmBody, ArmsAnswer, StateBody
+from imabo.server.wire import ArmAnswer, ArmBody, ArmsAnswer, ArmsBody, StateBody
 from imabo.space.scalars import show
 
 _MAX_DIGITS = 18
@@ -19,7 +19,7 @@ _MAX_DIGITS = 18
 async def list_arms(request: Request) -> Response:
     """Every arm ever admitted, in order of admission."""
     name, office = study_name(request), desk_of(request).office
-    arms = await in_thread(lambda: office.study(name).arms())
+    arms = await for_study(request, name, lambda: office.study(name).arms())
     return json_answer({"arms": [arm_document(arm) for arm in arms]})
 
 
@@ -35,8 +35,26 @@ async def add_arm(request: Request) -> Response:
         desk.readings.forget(study)
         return arm.id > n_before, arm
 
-    is_new, arm = await in_thread(add)
+    is_new, arm = await for_study(request, name, add)
     return json_answer(arm_document(arm), 201 if is_new else 200)
+
+
+async def add_arms(request: Request) -> Response:
+    """Admit many configurations by hand in one transaction, all of them or none.
+
+    Those that are arms already become active again. Done again, it changes nothing.
+    """
+    name, desk = study_name(request), desk_of(request)
+    _, sent = await body_of(request, ArmsBody)
+
+    def add() -> list[Arm]:
+        study = desk.office.study(name)
+        arms = study.add_arms(sent["configs"])
+        desk.readings.forget(study)
+        return arms
+
+    arms = await for_study(request, name, add)
+    return json_answer({"arms": [arm_document(arm) for arm in arms]})
 
 
 async def change_arm(request: Request) -> Response:
@@ -52,7 +70,7 @@ async def change_arm(request: Request) -> Response:
         desk.readings.forget(study)
         return arm
 
-    return json_answer(arm_document(await in_thread(change)))
+    return json_answer(arm_document(await for_study(request, name, change)))
 
 
 def _arm_id(text: str) -> int:
@@ -77,6 +95,15 @@ OPERATIONS = [
         {201: ArmAnswer, 200: ArmAnswer},
         (*_OPENED, "invalid_config"),
         ArmBody,
+    ),
+    Operation(
+        "POST",
+        "/v1/studies/{study}/arms/batch",
+        add_arms,
+        "admin",
+        {200: ArmsAnswer},
+        (*_OPENED, "invalid_config"),
+        ArmsBody,
     ),
     Operation(
         "PATCH",

@@ -75,11 +75,13 @@ def facts_of(study: Study) -> tuple[dict[str, int], list[Arm], list[Pull]]:
 
 
 @contextmanager
-def refused(study: Study, error: type[ImaboError], value: object = None) -> Iterator[None]:
+def refused(
+    study: Study, error: type[ImaboError], value: object = None
+) -> Iterator[pytest.ExceptionInfo[ImaboError]]:
     """The block must raise ``error``, say ``value``, and leave the study as it was."""
     before = facts_of(study)
     with pytest.raises(error) as caught:
-        yield
+        yield caught
     if value is not None:
         assert repr(value) in str(caught.value)
     assert facts_of(study) == before

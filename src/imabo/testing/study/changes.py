@@ -171,6 +171,58 @@ class ChangeCases(StudyCases):
         assert study.n_arms == 2
         assert before.id in _served(study)
 
+    def test_many_are_added_as_one_after_the_other(self, make_study: MakeStudy) -> None:
+        """New ones in order, a repeated one once, and known ones become active again."""
+        study = make_study("s", letters(*"abcdef"), seed=1, **QUICK)
+        first, second = study.add_arm({"letter": "a"}), study.add_arm({"letter": "b"})
+        study.pause(first)
+        wanted = ["c", "a", "d", "c", "b"]
+        arms = study.add_arms([{"letter": letter} for letter in wanted])
+        assert [arm.id for arm in arms] == [3, first.id, 4, 3, second.id]
+        assert [arm.config["letter"] for arm in arms] == wanted
+        assert [arm.state for arm in arms] == ["active"] * 5
+        assert [arm.origin for arm in study.arms()] == ["manual"] * 4
+        assert study.arms()[2:] == [arms[0], arms[2]]
+        before = facts_of(study), study.events()
+        assert study.add_arms([{"letter": letter} for letter in wanted]) == arms
+        assert study.add_arms([]) == []
+        assert (facts_of(study), study.events()) == before
+
+    def test_many_that_are_added_are_one_event(self, make_study: MakeStudy) -> None:
+        """It says which are new and which are back."""
+        study = make_study("s", letters(*"abcdef"), seed=1, **QUICK)
+        study.add_arms([{"letter": letter} for letter in "abc"])
+        study.retire(2)
+        study.add_arms([{"letter": letter} for letter in "bd"])
+        study.pause(1)
+        study.add_arms([{"letter": "a"}])
+        events = [event for event in study.events() if event.kind == "arms"]
+        assert [event.data for event in events] == [
+            {"first": 1, "last": 3, "resumed": []},
+            {"first": 4, "last": 4, "resumed": [2]},
+            {"first": None, "last": None, "resumed": [1]},
+        ]
+        assert [str(event) for event in events] == [
+            "arms 1 to 3 were added by hand",
+            "arm 4 was added by hand, and 1 arm was resumed",
+            "1 arm was resumed",
+        ]
+
+    def test_all_of_many_are_added_or_none(self, make_study: MakeStudy) -> None:
+        """The error says which one is wrong."""
+        study = make_study("s", letters("a", "b", "c"), seed=1, **QUICK)
+        study.pause(study.add_arm({"letter": "a"}))
+        with refused(study, InvalidConfig, "z") as caught:
+            study.add_arms([{"letter": "a"}, {"letter": "b"}, {"letter": "z"}])
+        assert "configuration 3 of 3" in str(caught.value)
+        with refused(study, InvalidConfig):
+            study.add_arms([{"letter": "b"}, None])  # type: ignore[list-item]
+        for wrong in ({"letter": "b"}, "b", 3, None):
+            with refused(study, InvalidSetting, wrong):
+                study.add_arms(wrong)  # type: ignore[arg-type]
+        with refused(study, InvalidSetting, 10_001):
+            study.add_arms([{"letter": "b"}] * 10_001)
+
     @pytest.mark.parametrize(
         "config", [{}, {"letter": "z"}, {"letter": "a", "x": 1}, None, "a", [], {1: 2}], ids=repr
     )

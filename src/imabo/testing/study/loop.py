@@ -17,6 +17,8 @@ from imabo.errors import (
     StoreClosed,
     UnknownPull,
 )
+from imabo.magnitude import LARGEST
+from imabo.testing.extremes import REWARDS
 from imabo.testing.study.base import (
     QUICK,
     MakeStudy,
@@ -224,6 +226,35 @@ class LoopCases(StudyCases):
         with refused(study, InvalidReward, math.inf):
             study.tell(pull.id, math.inf)
         assert study.arms()[0].mean == pytest.approx(0.25 / 3)
+
+    @pytest.mark.parametrize("rewards", ["large, both signs", "tiny", "one outlier"])
+    def test_a_study_goes_on_after_any_reward_that_it_took(
+        self, make_study: MakeStudy, rewards: str
+    ) -> None:
+        """However large or small: it serves, recommends and tells what happened."""
+        study = make_study("s", letters("a", "b", "c"), seed=1, reward_range=None, **QUICK)
+        for start in range(0, 40, 10):
+            told = [
+                (pull.id, REWARDS[rewards](start + i)) for i, pull in enumerate(study.ask(count=10))
+            ]
+            assert study.tell_many(told) == [None] * 10
+        assert math.isfinite(study.best().mean)
+        assert all(str(event) for event in study.events())
+        assert study.ask().config["letter"] in ("a", "b", "c")
+
+    @pytest.mark.parametrize("reward", [1e155, -1.01 * LARGEST])
+    def test_a_reward_too_large_to_work_with_is_refused(
+        self, make_study: MakeStudy, reward: float
+    ) -> None:
+        """The error says the limit, one by one and in a batch; up to it, a reward is taken."""
+        study = make_study("s", letters("a"), seed=1, reward_range=None)
+        first, second = study.ask(count=2)
+        with refused(study, InvalidReward, reward) as caught:
+            study.tell(first.id, reward)
+        assert f"{LARGEST:g}" in str(caught.value)
+        answers = study.tell_many([(first.id, reward), (second.id, LARGEST)])
+        assert [answer and answer.code for answer in answers] == ["invalid_reward", None]
+        assert study.ask(count=3)
 
     def test_rewards_may_come_in_any_order(self, make_study: MakeStudy) -> None:
         """Each goes to the pull it names."""

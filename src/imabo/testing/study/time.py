@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from imabo.errors import InvalidSetting
+from imabo.stores.base import CLOCK_SLACK_S
 from imabo.testing.study.base import (
     MakeStudy,
     ManualClock,
@@ -111,11 +112,11 @@ class TimeCases(StudyCases):
         assert study.pull(pull.id).rewarded_at == start + timedelta(seconds=20)
 
     def test_a_clock_that_goes_back_does_not_reorder_or_expire(self, make_study: MakeStudy) -> None:
-        """Time stands still for the study until the clock has caught up."""
+        """Time stands still until the clock has caught up, as long as it is not far behind."""
         clock = ManualClock(1000.0)
         study = make_study("s", letters("a", "b"), seed=1, window_s=WINDOW_S, clock=clock)
         pulls = [study.ask()]
-        for clock.now in (500.0, -1e6, 1000.0 + WINDOW_S / 2):
+        for clock.now in (500.0, 1000.0 - CLOCK_SLACK_S, 1000.0 + WINDOW_S / 2):
             pulls.append(study.ask())
         times = [pull.served_at for pull in study]
         assert times == sorted(times)
@@ -123,11 +124,25 @@ class TimeCases(StudyCases):
         clock.now = 1.03 * WINDOW_S + 1000.0
         study.ask()
         assert study.n_expired == 3
-        clock.now = 0.0
+        clock.now -= CLOCK_SLACK_S
         study.tell(pulls[0].id, 1.0)
         told = study.pull(pulls[0].id)
         assert told.rewarded_at is not None
         assert told.rewarded_at >= told.served_at
+
+    def test_a_clock_that_was_far_ahead_is_forgotten(self, make_study: MakeStudy) -> None:
+        """What is served after it came back has its own time, and its own window."""
+        clock = ManualClock(1000.0)
+        study = make_study("s", letters("a", "b"), seed=1, window_s=WINDOW_S, clock=clock)
+        clock.now += 100 * CLOCK_SLACK_S
+        ahead = study.ask()
+        clock.now = 1001.0
+        pull = study.ask()
+        assert pull.served_at.timestamp() == 1001.0
+        clock.now += 1.03 * WINDOW_S
+        study.ask()
+        assert study.pull(pull.id).state == "expired"
+        assert study.pull(ahead.id).state == "pending"
 
     @pytest.mark.parametrize(
         "nonsense", [math.nan, math.inf, -math.inf, 1e300, 10**400, None, "now", [], 1j], ids=str
