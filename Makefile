@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEMO := $(VENV)/.demo
 RAG := $(VENV)/.rag
 
-.PHONY: demo demo-rag test test-rag-model docs browser load-tool lint types bench-engine bench-toy bench-service chaos clean
+.PHONY: demo demo-rag test test-rag-model docs browser load-tool lint types bench-engine bench-toy bench-service chaos test-postgres-versions clean
 
 demo: $(DEMO)
 	$(BIN)/imabo demo
@@ -60,6 +60,18 @@ load-tool:
 chaos: $(STAMP)
 	$(BIN)/python -m tests.chaos --store postgres --servers 3 --rewards 50000 --kills 20
 	$(BIN)/python -m tests.chaos --store sqlite --servers 1 --rewards 10000 --kills 10
+	$(BIN)/python -m tests.client.torture --rewards 100000 --minutes 60
+
+# The tests of the PostgreSQL store and a short chaos run, on every version that is here: the wheel's,
+# and Debian's own (apt-get install postgresql). POSTGRES=/folder/with/its/bin takes another one.
+POSTGRES ?= 16 18 $(wildcard /usr/lib/postgresql/*/bin)
+test-postgres-versions: $(STAMP)
+	@set -e; for bin in $(POSTGRES); do \
+		echo "--- PostgreSQL: $$bin"; export IMABO_TEST_POSTGRES_BIN=$$bin; \
+		OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/postgres; \
+		$(BIN)/python -m tests.chaos --store postgres --servers 2 --rewards 2000 --kills 3 \
+			--freezes 1 --crashes 1 --restarts 1 --cuts 1 --hangs 1 --minutes 10; \
+	done
 
 bench-toy: $(STAMP)
 	$(BIN)/imabo bench run --problem toy/sin1 toy/garland toy/rastrigin toy/gaussian \

@@ -21,13 +21,14 @@ def main() -> int:
     parser.add_argument("--crashes", type=int, default=4, help="of the database")
     parser.add_argument("--restarts", type=int, default=4, help="of the database, in good order")
     parser.add_argument("--cuts", type=int, default=2, help="of all connections to the database")
+    parser.add_argument("--hangs", type=int, default=3, help="of the database")
     parser.add_argument("--clients", type=int, default=24)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=30.0, help="after which it has failed")
     given = vars(parser.parse_args())
     minutes, store = given.pop("minutes"), given["store"]
     if store == "sqlite":
-        given |= {"servers": 1, "crashes": 0, "restarts": 0, "cuts": 0}
+        given |= {"servers": 1, "crashes": 0, "restarts": 0, "cuts": 0, "hangs": 0}
     report = run(Chaos(**given, limit_s=60.0 * minutes, flush=True), say=_say)
     print(report)
     return 1 if report.violations else 0

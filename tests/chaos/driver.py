@@ -31,6 +31,8 @@ SPACE: Final = {
     "forbid": [],
 }
 SAY_EVERY_S: Final = 15.0
+LIMIT_S: Final = 1.0  # what the database may take, by the servers' settings
+HANG_S: Final = 2.0
 WINDOW_S: Final = 3.0  # short enough that rewards come late
 # The decisions of the first rest on the log alone, so each of them is checked; the second is the
 # default, with a model that runs in a process of its own.
@@ -50,9 +52,11 @@ class Chaos:
         rewards: How many must be acknowledged.
         kills: Servers to kill.
         freezes: Servers to stop for a moment.
-        crashes: Times that the database dies, restarts in good order, and loses its connections.
+        crashes: Times that the database dies, restarts in good order, loses its connections, and
+            hangs with its connections open.
         restarts: See ``crashes``.
         cuts: See ``crashes``.
+        hangs: See ``crashes``.
         clients: How many at once.
         seed: Of the clients and of the saboteur.
         limit_s: After this long it has failed.
@@ -69,6 +73,7 @@ class Chaos:
     crashes: int = 0
     restarts: int = 0
     cuts: int = 0
+    hangs: int = 0
     clients: int = 16
     seed: int = 0
     limit_s: float = 120.0
@@ -85,6 +90,7 @@ class Chaos:
             "crash": self.crashes,
             "restart": self.restarts,
             "cut": self.cuts,
+            "hang": self.hangs,
         }
 
 
@@ -129,6 +135,14 @@ class Postgres:
                 "WHERE application_name = 'imabo'"
             )
 
+    def hang(self) -> None:
+        """See ``Database``."""
+        self.server.freeze()
+        try:
+            time.sleep(HANG_S)
+        finally:
+            self.server.thaw()
+
 
 @contextmanager
 def _database(chaos: Chaos, folder: Path) -> Iterator[tuple[str, Database | None]]:
@@ -162,7 +176,8 @@ async def _run(
     folder: Path,
     say: Callable[[str], None] | None,
 ) -> tuple[Counter[str], list[str]]:
-    fleet = Fleet(url, folder, chaos.options)
+    limit = ("--store-limit-s", str(LIMIT_S)) if chaos.hangs else ()
+    fleet = Fleet(url, folder, (*limit, *chaos.options))
     try:
         await fleet.start(chaos.servers)
         await _create_studies(fleet.ports[0], chaos)

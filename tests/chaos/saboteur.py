@@ -26,6 +26,9 @@ class Database(Protocol):
     def cut(self) -> None:
         """Break every connection to it."""
 
+    def hang(self) -> None:
+        """Stop all its processes for longer than servers wait, and let them go on."""
+
 
 @dataclass(frozen=True, order=True)
 class Deed:

@@ -13,8 +13,8 @@ from tests.chaos.driver import Chaos, run
 SHORT = [
     # Each decision of this one is made again by the audit.
     Chaos(
-        "postgres", servers=2, rewards=1500, kills=4, crashes=1, cuts=4, studies=("by the index",),
-        options=("--no-proposals",), limit_s=240.0,
+        "postgres", servers=2, rewards=1500, kills=4, crashes=1, cuts=4, hangs=1,
+        studies=("by the index",), options=("--no-proposals",), limit_s=240.0,
     ),
     # With the model's process beside the server.
     Chaos("sqlite", servers=1, rewards=800, kills=3, limit_s=240.0),

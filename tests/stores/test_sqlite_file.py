@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from imabo import Study
-from imabo.errors import SchemaTooNew, StoreError
-from imabo.stores import SQLiteStore
+from imabo.errors import InvalidSetting, SchemaTooNew, StoreError
+from imabo.stores import SQLiteStore, open_store
 from imabo.stores.connections import connect
 from imabo.testing.stores.facts import Writer, everything
 from tests.stores.processes import run_together
@@ -131,3 +134,108 @@ def test_six_processes_make_one_schema_of_a_fresh_file(tmp_path: Path) -> None:
             Writer(store).serve(1)
         with closing(sqlite3.connect(path)) as db:
             assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def mode_of(path: str) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes")
+@pytest.mark.parametrize("name", ["imabo.db", "a name?mode=ro#with %41 signs.db"])
+def test_a_new_file_and_its_log_are_for_their_owner_alone(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    before = os.umask(0o022)
+    try:
+        with closing(SQLiteStore(path)) as store:
+            Writer(store).serve(1)
+            assert store.names() == ["study"]
+            assert {end: mode_of(path + end) for end in ("", "-wal", "-shm")} == {
+                "": 0o600,
+                "-wal": 0o600,
+                "-shm": 0o600,
+            }
+    finally:
+        os.umask(before)
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes")
+def test_a_file_that_is_there_keeps_its_mode(study_path: str) -> None:
+    os.chmod(study_path, 0o640)
+    with closing(SQLiteStore(study_path)) as store:
+        store.names()
+        assert mode_of(study_path) == 0o640
+
+
+def test_a_link_that_leads_nowhere_yet_makes_the_file_where_it_leads(tmp_path: Path) -> None:
+    link, path = tmp_path / "link.db", tmp_path / "imabo.db"
+    link.symlink_to(path)
+    with closing(SQLiteStore(str(link))) as store:
+        Writer(store).serve(1)
+    assert mode_of(str(path)) == 0o600
+
+
+def delete(path: str) -> None:
+    os.unlink(path)
+
+
+def replace(path: str) -> None:
+    with closing(SQLiteStore(path + ".other")) as other:
+        Writer(other).serve(1)
+    os.replace(path + ".other", path)
+
+
+@pytest.mark.parametrize("remove", [delete, replace])
+def test_nothing_is_acknowledged_once_the_file_is_gone(
+    path: str, remove: Callable[[str], None]
+) -> None:
+    store = SQLiteStore(path)
+    Writer(store).serve(1)
+    os.link(path, path + ".kept")
+    remove(path)
+    for verb in (
+        lambda: store.reward("study", 1, 0.5, at=300.0),
+        store.names,
+        lambda: next(store.log("study")),
+        lambda: store.turn("study").__enter__(),
+    ):
+        with pytest.raises(StoreError, match="deleted or replaced while it was in use"):
+            verb()
+    assert remove is replace or not os.path.exists(path)  # nobody made a new one
+    # Back in its place, all is well; what was refused may be there, and is settled by a repetition.
+    os.replace(path + ".kept", path)
+    assert store.reward("study", 1, 0.5, at=300.0) is not None
+    store.close()
+
+
+def test_a_file_that_goes_during_a_write_is_not_acknowledged(path: str) -> None:
+    with closing(SQLiteStore(path)) as store:
+        Writer(store).serve(1)
+
+        def write() -> None:
+            with store.turn("study"):
+                store.reward("study", 1, 0.5, at=300.0)
+                os.unlink(path)
+
+        with pytest.raises(StoreError, match="would be lost"):
+            write()
+
+
+def test_a_file_that_another_process_holds_is_given_up_in_time(path: str) -> None:
+    with closing(SQLiteStore(path, limit_s=0.2)) as store, closing(sqlite3.connect(path)) as other:
+        Writer(store).serve(1)
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="locked"):
+            store.reward("study", 1, 0.5, at=300.0)
+        assert 0.2 <= time.monotonic() - began < 2.0
+        assert store.names() == ["study"]
+        other.rollback()
+        assert store.reward("study", 1, 0.5, at=300.0) is not None
+
+
+@pytest.mark.parametrize("limit_s", [0, -1, float("inf"), "1"])
+def test_a_limit_that_makes_no_sense_is_refused(path: str, limit_s: float) -> None:
+    with pytest.raises(InvalidSetting, match="limit_s"):
+        open_store(f"sqlite:///{path}", limit_s=limit_s)
+    assert not os.path.exists(path)

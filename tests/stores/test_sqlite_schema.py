@@ -67,6 +67,7 @@ def test_opening_a_current_file_writes_nothing_and_waits_for_nobody(study_path: 
 
 
 def test_a_file_of_the_first_schema_gets_what_came_later(path: str) -> None:
+    Path(path).touch()
     with closing(connect(path)) as db:
         upgrade(db, path, STEPS[:1])
         assert version_of(db, path) == 1

@@ -12,8 +12,13 @@ from imabo.stores.sqlite import SQLiteStore
 __all__ = ["MemoryStore", "SQLiteStore", "Store", "open_store"]
 
 
-def open_store(store: str | Store | None) -> Store:
+def open_store(store: str | Store | None, *, limit_s: float | None = None) -> Store:
     """The store that an argument ``store=`` means: None is memory, a URL is durable.
+
+    Args:
+        store: None, a URL, or a ``Store``, which is returned as it is.
+        limit_s: How many seconds a call may wait for the database that a URL names; see
+            ``SQLiteStore`` and ``PostgresStore``, which have defaults of their own.
 
     Example:
         >>> type(open_store(None)).__name__
@@ -26,9 +31,9 @@ def open_store(store: str | Store | None) -> Store:
     if isinstance(store, str) and store.startswith("sqlite:///"):
         path = store.removeprefix("sqlite:///")
         if path and path != ":memory:":
-            return SQLiteStore(path)
+            return SQLiteStore(path) if limit_s is None else SQLiteStore(path, limit_s=limit_s)
     if isinstance(store, str) and store.startswith(("postgresql://", "postgresql+")):
-        return _open_postgres(store)
+        return _open_postgres(store, limit_s)
     # What stands before an @ may be a password.
     seen = re.sub(r"//.*@", "//...@", store) if isinstance(store, str) else store
     raise InvalidSetting(
@@ -39,7 +44,7 @@ def open_store(store: str | Store | None) -> Store:
     )
 
 
-def _open_postgres(url: str) -> Store:
+def _open_postgres(url: str, limit_s: float | None) -> Store:
     try:
         from imabo.stores.postgres import PostgresStore
     except ModuleNotFoundError as error:
@@ -50,4 +55,4 @@ def _open_postgres(url: str) -> Store:
             "imabo itself needs only NumPy and SciPy",
             'run: pip install "imabo[postgres]"',
         ) from error
-    return PostgresStore(url)
+    return PostgresStore(url) if limit_s is None else PostgresStore(url, limit_s=limit_s)

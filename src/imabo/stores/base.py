@@ -16,6 +16,9 @@ follow from it; what the facts mean is the business of policies. In prose, which
   do: the store numbers the pulls. It serves known arms that are active, under keys that are new,
   in the study of that token; when it finds anything else it does nothing and raises ``StaleView``,
   and the caller decides again in a turn. It never does so because of ``seq`` alone.
+* A study that is deleted and made again under its name is another one, with another ``token``. A
+  verb that names the token it means does nothing to another study, and raises ``UnknownStudy``:
+  their ``seq`` may be equal by chance.
 * ``turn`` holds a study for the calling thread: until the block ends, nobody else changes the
   study. The block reads, and writes at most once, as its last act; the write is committed when the
   block ends, and undone when it raises. So a decision that was stale is made again where it cannot
@@ -26,7 +29,10 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * A pull may carry a ``key``, unique in its study together with ``part``, and a ``context`` of
   JSON-safe values that means nothing to the store.
 * Times are seconds since the epoch by the study's clock. Pulls come in order of time; a reward may
-  carry an earlier time than the last pull, because its teller may not know of that one yet.
+  carry an earlier time than the last pull, because its teller may not know of that one yet. A clock
+  that is a little behind the last write waits for it; one that is far behind (``steady``) is
+  believed, because the last write was then made by a clock that was wrong, and is right again. So
+  times may go back, by more than ``CLOCK_SLACK_S``, and no store relies on their order alone.
 * A study has at most one document of beliefs: what its oracle's model expects of the arms, as
   JSON-safe values that mean nothing to the store. ``serve`` replaces it whole, in the transaction
   of what it serves; ``load`` hands it to those who may not have it yet.
@@ -52,11 +58,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from imabo.arms import ArmState, Origin, PullState, Restart, Tally, Totals
 from imabo.errors import RewardConflict
 from imabo.space import Config
+
+CLOCK_SLACK_S: Final = 600.0  # clocks of several machines differ by less
+
+
+def steady(at: float, last_at: float) -> float:
+    """The time to write down for something that happens now.
+
+    Args:
+        at: What the clock says.
+        last_at: The time of the last write.
+
+    Example:
+        >>> steady(101.0, 100.0), steady(99.0, 100.0), steady(100.0, 86_500.0)
+        (101.0, 100.0, 100.0)
+    """
+    return at if last_at - at > CLOCK_SLACK_S else max(at, last_at)
 
 
 class StaleView(Exception):
@@ -212,7 +234,7 @@ class Change:
     ``kind`` and ``data`` go to the log.
     """
 
-    kind: Literal["state", "arm", "space", "drift"]
+    kind: Literal["state", "arm", "arms", "space", "drift"]
     data: Mapping[str, Any]
     states: Mapping[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
     arms: Sequence[NewArm] = ()
@@ -229,7 +251,7 @@ class LogEntry:
     """
 
     seq: int
-    kind: Literal["ask", "tell", "expire", "state", "arm", "space", "drift"]
+    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "drift"]
     at: float
     pull: int | None = None
     arm: int | None = None
@@ -268,7 +290,14 @@ class Milestone:
 
 
 class Store(ABC):
-    """Where studies live. Safe to share between threads."""
+    """Where studies live. Safe to share between threads.
+
+    Attributes:
+        turns_hold_all: Whether a turn holds up the other studies as well, as in a file with one
+            writer; decisions that may take long are then made outside of turns where possible.
+    """
+
+    turns_hold_all: bool = False
 
     @abstractmethod
     def create(self, study: StudyRecord) -> None:
@@ -302,6 +331,14 @@ class Store(ABC):
         Never reads the pulls, however many there are.
         """
 
+    def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
+        """Those of some arms that there are, in order of their ids; each id is named once.
+
+        A store of many arms should read no others.
+        """
+        wanted = set(ids)
+        return [arm for arm in self.load(name).arms if arm.id in wanted]
+
     @abstractmethod
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """Every space version of a study, the first one first."""
@@ -318,12 +355,13 @@ class Store(ABC):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        token: str | None = None,
     ) -> int:
         """Commit pulls, and the arms admitted for them; returns the new ``seq``.
 
         ``mark_at`` (a number of pulls) also copies every arm's counters to its marked ones, as they
         were before these pulls. ``beliefs`` and ``memory`` replace the study's documents; None
-        leaves them.
+        leaves them. ``token`` says which study is meant, here and below; None is any.
         """
 
     @abstractmethod
@@ -331,12 +369,17 @@ class Store(ABC):
         """Commit pulls of known arms that were decided from a view of any age; see above.
 
         At least one. They count on from the last pull, whatever their ``number``, and their time is
-        not before its time.
+        ``steady``.
         """
 
     @abstractmethod
     def reward_many(
-        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+        self,
+        name: str,
+        rewards: Sequence[tuple[int, float]],
+        *,
+        at: float,
+        token: str | None = None,
     ) -> list[Rewarded | RewardConflict | None]:
         """Record rewards of pulls, by number, in one transaction and with at most one new ``seq``.
 
@@ -352,11 +395,13 @@ class Store(ABC):
         return done
 
     @abstractmethod
-    def expire(self, name: str, *, before: float, at: float) -> Expired:
+    def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
         """Expire the pulls that were served before a time and are still pending."""
 
     @abstractmethod
-    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+    def change(
+        self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
+    ) -> int:
         """Commit a change by hand, or one that was noticed; returns the new ``seq``."""
 
     @abstractmethod
@@ -384,7 +429,7 @@ class Store(ABC):
 
     @abstractmethod
     def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
-        """The newest changes (``state``, ``arm``, ``space``, ``drift``), the oldest of them first.
+        """The newest changes (all kinds of ``Change``), the oldest of them first.
 
         At most ``limit``, which is at least 0. Never reads the pulls, however many there are.
         """
@@ -404,6 +449,14 @@ class Store(ABC):
     @abstractmethod
     def revoke_key(self, key_id: str, *, at: float) -> bool:
         """Revoke a key; False when there is no such key. Again, it changes nothing."""
+
+    def probe(self) -> None:
+        """Write something that means nothing, as durably as all else; raises when that fails.
+
+        For a service that says whether it can serve. It waits for no study. A store that does not
+        say otherwise only reads.
+        """
+        self.seqs()
 
     def wait(self, timeout_s: float) -> None:
         """Return when a study may have changed, at the latest after so many seconds."""

@@ -9,14 +9,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from imabo.errors import StoreError
 from imabo.stores.refusals import misfit, store_closed
 from imabo.stores.schema import upgrade, version_of
 
-_BUSY_S: Final = 60.0  # how long to wait for another process that is writing
+BUSY_S: Final = 60.0  # how long to wait for another process that is writing
+_LOOK_EVERY_S: Final = 0.2  # how often reads look whether the file is still there
 _CHUNK: Final = 1000  # rows of a long read that are fetched at a time
 
 Row = tuple[Any, ...]
@@ -27,10 +29,19 @@ class Connections:
 
     They are opened when they are first needed, and closed before the process forks: SQLite's locks
     do not reach the child, so a child of open connections could lose what it commits.
+
+    A file that is deleted or replaced lives on, without a name, for those who have it open: they
+    could write to it until they close it, and all of that would be lost. So a write looks, when it
+    is committed, whether the path still leads to the file; other verbs look now and then.
+
+    Args:
+        path: The file.
+        limit_s: How long to wait for another process that is writing.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, limit_s: float = BUSY_S) -> None:
         self.path = path
+        self._limit_s = limit_s
         self._pid = os.getpid()
         self._closed = False
         self._held = False  # read and set with the write lock only
@@ -41,8 +52,12 @@ class Connections:
         # Readers have a connection of their own: they need not wait for a commit's flush.
         self._reader: sqlite3.Connection | None = None
         self._streams: dict[object, sqlite3.Connection] = {}
+        _make(path)
+        self._file = _file_at(path)
+        self._look_at = 0.0
         with self.translated():
-            self._writer = _connect_writer(path)
+            self._writer = self._connect_writer()
+            self._check_file()
         _everywhere.add(self)
 
     @contextmanager
@@ -50,8 +65,9 @@ class Connections:
         """A transaction that holds the file's write lock; inside ``holding``, a part of its."""
         with self._write_lock, self.translated():
             self._check()
+            self._glance_at_file()
             if self._writer is None:
-                self._writer = _connect_writer(self.path)
+                self._writer = self._connect_writer()
             db = self._writer
             if self._held:
                 try:
@@ -62,11 +78,12 @@ class Connections:
                 return
             # IMMEDIATE takes the write lock at the start, where waiting is safe; a transaction
             # that reads first and writes later can be refused at once.
-            _execute_patiently(db, "BEGIN IMMEDIATE")
+            _execute_patiently(db, "BEGIN IMMEDIATE", self._limit_s)
             try:
                 yield db
                 if db.in_transaction:  # not when a part of it failed
                     db.execute("COMMIT")
+                    self._check_file()
             except BaseException:
                 _roll_back(db)
                 raise
@@ -92,8 +109,9 @@ class Connections:
         """A transaction that sees the file at one moment, whatever others write meanwhile."""
         with self._read_lock, self.translated():
             self._check()
+            self._glance_at_file()
             if self._reader is None:
-                self._reader = connect(self.path)
+                self._reader = connect(self.path, self._limit_s)
             db = self._reader
             db.execute("BEGIN")
             try:
@@ -116,8 +134,9 @@ class Connections:
             while True:
                 with self._stream_lock, self.translated():
                     self._check()
+                    self._glance_at_file()
                     if cursor is None or key not in self._streams:
-                        self._streams[key] = connect(self.path)
+                        self._streams[key] = connect(self.path, self._limit_s)
                         cursor = query(self._streams[key], last)
                     rows = cursor.fetchmany(_CHUNK)
                 if not rows:
@@ -168,12 +187,39 @@ class Connections:
         self._read_lock.release()
         self._write_lock.release()
 
+    def _connect_writer(self) -> sqlite3.Connection:
+        db = connect(self.path, self._limit_s)
+        try:
+            upgrade(db, self.path)
+            # SQLite's own waiting sleeps for up to 0.1 s at a time, and starves beside a busy
+            # writer.
+            db.execute("PRAGMA busy_timeout = 0")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
     def _let_go(self) -> None:
         for db in (self._reader, *self._streams.values(), self._writer):
             if db is not None:
                 db.close()
         self._reader = self._writer = None
         self._streams.clear()
+
+    def _glance_at_file(self) -> None:
+        if time.monotonic() >= self._look_at:
+            self._check_file()
+            self._look_at = time.monotonic() + _LOOK_EVERY_S
+
+    def _check_file(self) -> None:
+        if _file_at(self.path) != self._file:
+            self._look_at = 0.0  # from now on, everybody looks
+            raise StoreError(
+                f"{self.path} was deleted or replaced while it was in use",
+                "what is written now would be lost with the file that was there before",
+                "put the file back in its place, or open the store again to go on with what is "
+                "there now",
+            )
 
     def _check(self) -> None:
         if self._closed:
@@ -186,12 +232,41 @@ class Connections:
             )
 
 
-def connect(path: str) -> sqlite3.Connection:
+def _make(path: str) -> None:
+    """Make an empty file for its owner alone, where there is none; SQLite's others follow it.
+
+    What is wrong with the path is said by SQLite.
+    """
+    there = os.path.realpath(path)
+    try:
+        # Without opening it: to close it again would end the locks that another thread has there.
+        os.mknod(there, 0o600)
+    except (AttributeError, PermissionError):  # not offered by every system, or not to everybody
+        with suppress(OSError):
+            os.close(os.open(there, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        pass
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    """Which file a path leads to; None when there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def connect(path: str, limit_s: float = BUSY_S) -> sqlite3.Connection:
     """Open a file in write-ahead mode, flushed at every commit; refuses a file that is not ours."""
-    db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    # A file that is gone must not be made anew: that would hide the loss.
+    where = f"{Path(path).absolute().as_uri()}?mode=rw"
+    db = sqlite3.connect(
+        where, timeout=limit_s, isolation_level=None, check_same_thread=False, uri=True
+    )
     try:
         version_of(db, path)  # before anything is written
-        _use_wal(db, path)
+        _use_wal(db, path, limit_s)
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA foreign_keys = ON")
     except BaseException:
@@ -200,21 +275,9 @@ def connect(path: str) -> sqlite3.Connection:
     return db
 
 
-def _connect_writer(path: str) -> sqlite3.Connection:
-    db = connect(path)
-    try:
-        upgrade(db, path)
-        # SQLite's own waiting sleeps for up to 0.1 s at a time, and starves beside a busy writer.
-        db.execute("PRAGMA busy_timeout = 0")
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _use_wal(db: sqlite3.Connection, path: str) -> None:
+def _use_wal(db: sqlite3.Connection, path: str, limit_s: float) -> None:
     # The switch does not honour SQLite's timeout.
-    (mode,) = _execute_patiently(db, "PRAGMA journal_mode = WAL").fetchone()
+    (mode,) = _execute_patiently(db, "PRAGMA journal_mode = WAL", limit_s).fetchone()
     if mode != "wal":
         raise StoreError(
             f"{path} cannot have a write-ahead log",
@@ -223,15 +286,15 @@ def _use_wal(db: sqlite3.Connection, path: str) -> None:
         )
 
 
-def _execute_patiently(db: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
-    """Execute, again and again while another process holds a lock, at most ``_BUSY_S``."""
+def _execute_patiently(db: sqlite3.Connection, statement: str, limit_s: float) -> sqlite3.Cursor:
+    """Execute, again and again while another process holds a lock, at most ``limit_s``."""
     began = time.monotonic()
     while True:
         try:
             return db.execute(statement)
         except sqlite3.OperationalError as error:
             waited = time.monotonic() - began
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited > _BUSY_S:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or waited > limit_s:
                 raise
         # Often enough to find the gaps of a process that writes without pause; at random, lest
         # two processes keep in step.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 from imabo.arms import Totals
 from imabo.errors import RewardConflict
 from imabo.stores.base import (
+    ArmRecord,
     Change,
     Expired,
     KeyRecord,
@@ -27,9 +27,17 @@ from imabo.stores.base import (
     Snapshot,
     Store,
     StudyRecord,
+    steady,
 )
 from imabo.stores.memory_rows import EXPIRED, PENDING, PRUNED, REWARDED, StudyRows
-from imabo.stores.refusals import misfit, reward_conflict, store_closed, study_exists, unknown_study
+from imabo.stores.refusals import (
+    misfit,
+    reward_conflict,
+    store_closed,
+    study_exists,
+    study_replaced,
+    unknown_study,
+)
 from imabo.stores.rows import numbered
 
 
@@ -46,18 +54,22 @@ class MemoryStore(Store):
         2
     """
 
+    turns_hold_all = True
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._studies: dict[str, StudyRows] = {}
         self._keys: dict[str, KeyRecord] = {}
         self._closed = False
 
-    def _study(self, name: str) -> StudyRows:
+    def _study(self, name: str, token: str | None = None) -> StudyRows:
         if self._closed:
             raise store_closed()
         study = self._studies.get(name)
         if study is None:
             raise unknown_study(name, self.names())
+        if token not in (None, study.record.token):
+            raise study_replaced(name)
         return study
 
     def create(self, study: StudyRecord) -> None:
@@ -121,6 +133,12 @@ class MemoryStore(Store):
                 memory=study.memory if study.memory_seq > since else None,
             )
 
+    def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
+        """See ``Store.arms``."""
+        with self._lock:
+            known = self._study(name).arms
+            return [known[arm].record() for arm in sorted(ids) if arm in known]
+
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""
         with self._lock:
@@ -137,10 +155,11 @@ class MemoryStore(Store):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        token: str | None = None,
     ) -> int:
         """See ``Store.serve``."""
         with self._lock:
-            study = self._study(name)
+            study = self._study(name, token)
             study.check(seq)
             study.check_arms(arms, [pull.arm for pull in pulls])
             study.check_pulls(pulls)
@@ -167,16 +186,21 @@ class MemoryStore(Store):
             first = len(study.arm) + 1
             study.check_known(token, pulls)
             study.seq += 1
-            study.last_at = max(at, study.last_at)
+            study.last_at = steady(at, study.last_at)
             study.add_pulls(numbered(pulls, first), study.last_at)
             return Placed(study.seq, first, study.last_at)
 
     def reward_many(
-        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+        self,
+        name: str,
+        rewards: Sequence[tuple[int, float]],
+        *,
+        at: float,
+        token: str | None = None,
     ) -> list[Rewarded | RewardConflict | None]:
         """See ``Store.reward_many``."""
         with self._lock:
-            study = self._study(name)
+            study = self._study(name, token)
             new = study.seq + 1
             found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
             for i in sorted(range(len(rewards)), key=lambda i: rewards[i][0]):
@@ -187,7 +211,7 @@ class MemoryStore(Store):
                 arm_id, state = study.arm[position], study.state[position]
                 if state != REWARDED:
                     study.seq = new
-                    study.last_at = max(study.last_at, at)
+                    study.last_at = steady(at, study.last_at)
                     self._count(study, position, reward, at)
                     found[i] = Rewarded(arm_id, True, state == PENDING, new)
                 elif study.reward[position] != reward:
@@ -212,18 +236,22 @@ class MemoryStore(Store):
         arm.reward_squares += reward * reward
         arm.seq = study.seq
 
-    def expire(self, name: str, *, before: float, at: float) -> Expired:
+    def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
         """See ``Store.expire``."""
         with self._lock:
-            study = self._study(name)
-            # Pulls are served in order of time, so the ones to look at lie in one stretch.
-            end = bisect_left(study.served_at, before, lo=study.first_open)
-            due = [i for i in range(study.first_open, end) if study.state[i] == PENDING]
-            study.first_open = max(study.first_open, end)
+            study = self._study(name, token)
+            end = study.end_of(before, start=study.first_open)
+            due = [
+                i
+                for i in range(study.first_open, end)
+                if study.state[i] == PENDING and study.served_at[i] < before
+            ]
+            if study.is_sorted:
+                study.first_open = max(study.first_open, end)
             counts = Counter(study.arm[i] for i in due)
             if due:
                 study.seq += 1
-                study.last_at = max(study.last_at, at)
+                study.last_at = steady(at, study.last_at)
                 study.n_pending -= len(due)
                 data = {"before": before}
                 study.events.append(LogEntry(study.seq, "expire", at, data=data))
@@ -234,10 +262,12 @@ class MemoryStore(Store):
                 study.arms[arm_id].seq = study.seq
             return Expired(dict(counts), study.oldest_pending_at(), study.seq)
 
-    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+    def change(
+        self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
+    ) -> int:
         """See ``Store.change``."""
         with self._lock:
-            study = self._study(name)
+            study = self._study(name, token)
             study.check(seq)
             study.check_arms(change.arms, change.states)
             study.seq += 1
@@ -278,8 +308,11 @@ class MemoryStore(Store):
         """See ``Store.prune``; the columns keep their length, about 60 bytes a pull."""
         with self._lock:
             study = self._study(name)
-            end = bisect_left(study.served_at, before)
-            finished = (i for i in range(end) if study.state[i] in (REWARDED, EXPIRED))
+            finished = (
+                i
+                for i in range(study.end_of(before))
+                if study.state[i] in (REWARDED, EXPIRED) and study.served_at[i] < before
+            )
             old = set(islice(finished, limit))
             for i in old:
                 study.state[i] = PRUNED
@@ -355,6 +388,10 @@ class MemoryStore(Store):
             if known is not None and known.revoked_at is None:
                 self._keys[key_id] = replace(known, revoked_at=at)
             return known is not None
+
+    def probe(self) -> None:
+        """See ``Store.probe``; there is nothing that could be full."""
+        self.names()
 
     def close(self) -> None:
         """See ``Store.close``."""

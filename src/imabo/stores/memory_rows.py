@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -97,6 +98,7 @@ class StudyRows:
         self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
         self.contexts: dict[int, Any] = {}
         self.first_open = 0  # every pull before this position has left the pending state
+        self.is_sorted = True  # whether the pulls are in order of time: no clock was set back
         self.reasons: list[str] = []
         self.arm = array("q")
         self.reason = array("b")
@@ -146,6 +148,7 @@ class StudyRows:
     def add_pulls(self, pulls: Sequence[NewPull], at: float) -> None:
         """Serve arms that are there, and keep the milestone that is due."""
         before = len(self.arm)
+        self.is_sorted &= not self.served_at or self.served_at[-1] <= at
         for pull in pulls:
             if pull.reason not in self.reasons:
                 self.reasons.append(pull.reason)
@@ -218,4 +221,13 @@ class StudyRows:
             return None
         while self.state[self.first_open] != PENDING:
             self.first_open += 1
-        return self.served_at[self.first_open]
+        if self.is_sorted:
+            return self.served_at[self.first_open]
+        waiting = (i for i in range(self.first_open, len(self.arm)) if self.state[i] == PENDING)
+        return min(self.served_at[i] for i in waiting)
+
+    def end_of(self, before: float, start: int = 0) -> int:
+        """A position that no pull from ``start`` on with a time before this is at or after."""
+        if self.is_sorted:
+            return bisect_left(self.served_at, before, lo=start)
+        return len(self.arm)

@@ -26,6 +26,15 @@ def unknown_study(name: str, names: Iterable[str]) -> UnknownStudy:
     )
 
 
+def study_replaced(name: str) -> UnknownStudy:
+    """A study that was deleted, and another one that has its name."""
+    return UnknownStudy(
+        f"study {name!r} was deleted",
+        "another study has its name now",
+        "open the study again",
+    )
+
+
 def reward_conflict(number: int, recorded: float, offered: float) -> RewardConflict:
     """A second, different reward for one pull."""
     return RewardConflict(

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from imabo.arms import Restart
-from imabo.errors import RewardConflict
+from imabo.errors import RewardConflict, StoreError
+from imabo.settings import check_number
 from imabo.stores.base import (
+    ArmRecord,
     Change,
     Expired,
     KeyRecord,
@@ -26,9 +28,10 @@ from imabo.stores.base import (
     StaleView,
     Store,
     StudyRecord,
+    steady,
 )
-from imabo.stores.connections import Connections, Row
-from imabo.stores.refusals import reward_conflict, study_exists, unknown_study
+from imabo.stores.connections import BUSY_S, Connections, Row
+from imabo.stores.refusals import reward_conflict, study_exists, study_replaced, unknown_study
 from imabo.stores.rows import ArmRows, dump, numbered, to_pull, to_snapshot
 from imabo.stores.sqlite_rows import (
     advance,
@@ -50,6 +53,7 @@ from imabo.stores.sqlite_rows import (
 
 _ARM_COLUMNS: Final = ", ".join(ArmRows.COLUMNS)
 _PULL_COLUMNS: Final = "number, arm, reason, state, served_at, reward, rewarded_at, context"
+_LEAST_FREE: Final = 1 << 20  # bytes; with less, a group of requests may not fit any more
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 _LOG: Final = """
     SELECT * FROM (
@@ -70,7 +74,10 @@ class SQLiteStore(Store):
     ``sqlite:////var/lib/imabo.db`` (absolute) with ``Study``.
 
     Args:
-        path: The file; it is made when it does not exist, its folder is not.
+        path: The file; it is made when it does not exist, readable by its owner alone. Its folder
+            is not made. While the store is open the file stays where it is: when it was deleted or
+            replaced, every verb raises ``StoreError``.
+        limit_s: How many seconds a verb waits for another process that is writing, 0.1 to 3600.
 
     Example:
         >>> import tempfile
@@ -81,15 +88,20 @@ class SQLiteStore(Store):
         []
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = os.path.abspath(path)
-        self._connections = Connections(self.path)
+    turns_hold_all = True
 
-    def _id(self, db: sqlite3.Connection, name: str) -> int:
+    def __init__(self, path: str, *, limit_s: float = BUSY_S) -> None:
+        check_number("limit_s", limit_s, 0.1, 3600.0, closed=True)
+        self.path = os.path.abspath(path)
+        self._connections = Connections(self.path, limit_s)
+
+    def _id(self, db: sqlite3.Connection, name: str, token: str | None = None) -> int:
         # Looked up each time: another process may have deleted the study, and made it again.
-        row = db.execute("SELECT id FROM studies WHERE name = ?", (name,)).fetchone()
+        row = db.execute("SELECT id, token FROM studies WHERE name = ?", (name,)).fetchone()
         if row is None:
             raise unknown_study(name, names_in(db))
+        if token not in (None, row[1]):
+            raise study_replaced(name)
         return int(row[0])
 
     def create(self, study: StudyRecord) -> None:
@@ -170,6 +182,16 @@ class SQLiteStore(Store):
         columns = (*facts, first, version, space, *restart, *documents, oldest)
         return to_snapshot(name, columns, ArmRows(arms))
 
+    def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
+        """See ``Store.arms``."""
+        with self._connections.reading() as db:
+            rows = db.execute(
+                f"SELECT {_ARM_COLUMNS} FROM arms WHERE study = ? "
+                "AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
+                (self._id(db, name), dump(list(ids))),
+            ).fetchall()
+        return list(ArmRows(rows))
+
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""
         with self._connections.reading() as db:
@@ -186,10 +208,11 @@ class SQLiteStore(Store):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        token: str | None = None,
     ) -> int:
         """See ``Store.serve``."""
         with self._connections.writing() as db:
-            study = self._id(db, name)
+            study = self._id(db, name, token)
             advance(db, study, seq, at)
             new = seq + 1
             if mark_at is not None:
@@ -210,7 +233,7 @@ class SQLiteStore(Store):
         with self._connections.writing() as db:
             study = self._id(db, name)
             seq, n_pulls, last_at = check_known(db, study, token, pulls)
-            at = max(at, last_at)
+            at = steady(at, last_at)
             advance(db, study, seq, at)
             try:
                 insert_pulls(db, study, seq + 1, numbered(pulls, n_pulls + 1), at)
@@ -219,14 +242,19 @@ class SQLiteStore(Store):
             return Placed(seq + 1, n_pulls + 1, at)
 
     def reward_many(
-        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+        self,
+        name: str,
+        rewards: Sequence[tuple[int, float]],
+        *,
+        at: float,
+        token: str | None = None,
     ) -> list[Rewarded | RewardConflict | None]:
         """See ``Store.reward_many``."""
         found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
         with self._connections.writing() as db:
-            study = self._id(db, name)
-            seq, total = db.execute(
-                "SELECT seq, reward_sum FROM studies WHERE id = ?", (study,)
+            study = self._id(db, name, token)
+            seq, total, last_at = db.execute(
+                "SELECT seq, reward_sum, last_at FROM studies WHERE id = ?", (study,)
             ).fetchone()
             n_fresh = n_pending = 0
             for i in sorted(range(len(rewards)), key=lambda i: rewards[i][0]):
@@ -250,21 +278,23 @@ class SQLiteStore(Store):
             if n_fresh:
                 db.execute(
                     "UPDATE studies SET seq = seq + 1, n_rewards = n_rewards + ?, n_pending = "
-                    "n_pending - ?, reward_sum = ?, last_at = max(last_at, ?) WHERE id = ?",
-                    (n_fresh, n_pending, total, at, study),
+                    "n_pending - ?, reward_sum = ?, last_at = ? WHERE id = ?",
+                    (n_fresh, n_pending, total, steady(at, last_at), study),
                 )
         return found
 
-    def expire(self, name: str, *, before: float, at: float) -> Expired:
+    def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
         """See ``Store.expire``."""
         with self._connections.writing() as db:
-            study = self._id(db, name)
+            study = self._id(db, name, token)
             due = "WHERE study = ? AND state = 'pending' AND served_at < ?"
             rows = db.execute(
                 f"SELECT arm, count(*) FROM pulls {due} GROUP BY arm", (study, before)
             ).fetchall()
             counts = {int(arm): int(n) for arm, n in rows}
-            (seq,) = db.execute("SELECT seq FROM studies WHERE id = ?", (study,)).fetchone()
+            seq, last_at = db.execute(
+                "SELECT seq, last_at FROM studies WHERE id = ?", (study,)
+            ).fetchone()
             if counts:
                 seq += 1
                 db.execute(f"UPDATE pulls SET state = 'expired' {due}", (study, before))
@@ -273,17 +303,19 @@ class SQLiteStore(Store):
                     [(n, seq, study, arm) for arm, n in counts.items()],
                 )
                 db.execute(
-                    "UPDATE studies SET seq = ?, n_pending = n_pending - ?, "
-                    "last_at = max(last_at, ?) WHERE id = ?",
-                    (seq, sum(counts.values()), at, study),
+                    "UPDATE studies SET seq = ?, n_pending = n_pending - ?, last_at = ? "
+                    "WHERE id = ?",
+                    (seq, sum(counts.values()), steady(at, last_at), study),
                 )
                 insert_event(db, study, seq, "expire", at, {"before": before})
             return Expired(counts, oldest_pending_at(db, study), seq)
 
-    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+    def change(
+        self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
+    ) -> int:
         """See ``Store.change``."""
         with self._connections.writing() as db:
-            study = self._id(db, name)
+            study = self._id(db, name, token)
             advance(db, study, seq, at)
             new = seq + 1
             insert_arms(db, study, new, change.arms)
@@ -407,6 +439,20 @@ class SQLiteStore(Store):
                 "UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", (at, key_id)
             )
             return revoked.rowcount == 1
+
+    def probe(self) -> None:
+        """See ``Store.probe``."""
+        free = os.statvfs(os.path.dirname(self.path))
+        if free.f_bavail * free.f_frsize < _LEAST_FREE:
+            raise StoreError(
+                f"the disk of {self.path} is full",
+                f"less than {_LEAST_FREE} bytes of it are free",
+                "make room there",
+            )
+        with self._connections.writing() as db:
+            # The same again, and still written: a page goes to the log and is flushed.
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            db.execute(f"PRAGMA user_version = {version}")
 
     def close(self) -> None:
         """See ``Store.close``."""

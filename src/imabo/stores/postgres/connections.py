@@ -19,12 +19,23 @@ from sqlalchemy.pool import NullPool
 
 from imabo.errors import StoreError
 from imabo.stores.postgres.address import shown
+from imabo.stores.postgres.limits import (
+    DEFAULT_S,
+    FIRST_WORD_S,
+    Deadline,
+    NotAnswered,
+    Silence,
+    as_verb,
+    connect,
+    limited,
+)
 from imabo.stores.postgres.listening import Listener, Notifier
+from imabo.stores.postgres.refusals import cause_of, lost_commit, said, unusable
 from imabo.stores.postgres.statements import studies
-from imabo.stores.refusals import misfit, store_closed, unknown_study
+from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
 
-# Nobody waits for ever: not for a server that does not answer, nor for a host that is gone, nor
-# for a study that another process holds.
+# Nobody waits for ever: not for a server that does not answer (``limits``), nor for a host that is
+# gone, nor for a study that another process holds.
 _CONNECT: Final = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -36,7 +47,7 @@ _CONNECT: Final = {
 }
 _SETTINGS: Final = {
     "extra_float_digits": "3",
-    "lock_timeout": "'60s'",
+    "lock_timeout": "'60s'",  # for what takes long; verbs have less
     "idle_in_transaction_session_timeout": "'120s'",
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -45,7 +56,6 @@ _SETTINGS: Final = {
 # Every statement is written so that an index finds its rows and a hash joins them to arrays. A
 # plan that was made for a small table, or from old statistics, must not be another one.
 _PLANNING: Final = {
-    "statement_timeout": "'90s'",
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
@@ -54,8 +64,13 @@ _PLANNING: Final = {
     "enable_mergejoin": "off",
     "jit": "off",
 }
-_POOL_SIZE: Final = 5
-_MOST: Final = 20  # connections at once; others wait for one of them
+# Shares of the limit, in order: a study that is held, or a pool that is empty, is found out before
+# the limit says that the server is gone.
+_POOL_SHARE: Final = 0.15
+_LOCK_SHARE: Final = 0.7
+_STATEMENT_SHARE: Final = 0.8
+MOST: Final = 32  # connections at once; others wait for one of them
+_KEPT: Final = 16  # of these, how many stay open when nobody uses them
 
 Parameters = Mapping[str, Any]
 Found = Sequence[Any]  # rows; their types are the statement's business
@@ -73,10 +88,19 @@ class Turn:
 
 
 class Connections:
-    """One process's connections to a database; a fork's child gets its own."""
+    """One process's connections to a database; a fork's child gets its own.
 
-    def __init__(self, url: URL) -> None:
+    Args:
+        url: The database.
+        limit_s: How long a verb may take, above 0.
+        most: Connections at once, at least 1.
+    """
+
+    def __init__(self, url: URL, *, limit_s: float = DEFAULT_S, most: int = MOST) -> None:
         self.where = shown(url)
+        self._limit_s = limit_s
+        self._most = most
+        self._silence = Silence()
         self._pid = os.getpid()
         self._closed = False
         self._local = threading.local()
@@ -88,16 +112,22 @@ class Connections:
         }
         self._engine = create_engine(
             url,
-            pool_size=_POOL_SIZE,
-            max_overflow=_MOST - _POOL_SIZE,
-            pool_timeout=30.0,
+            pool_size=min(_KEPT, most),
+            max_overflow=max(most - _KEPT, 0),
+            pool_timeout=_POOL_SHARE * limit_s,
             pool_use_lifo=True,
             **options,
         )
         # For what takes long or lasts: migrations, long reads, listening.
         self.apart = create_engine(url, poolclass=NullPool, **options)
-        _set_on_connect(self._engine, _SETTINGS | _PLANNING)
-        _set_on_connect(self.apart, _SETTINGS)
+        timeouts = {
+            "lock_timeout": f"{max(round(1000 * _LOCK_SHARE * limit_s), 1)}",
+            "statement_timeout": f"{max(round(1000 * _STATEMENT_SHARE * limit_s), 1)}",
+        }
+        _set_on_connect(self._engine, _SETTINGS | _PLANNING | timeouts, limit_s)
+        _set_on_connect(self.apart, _SETTINGS, limit_s)
+        args, kwargs = self.apart.dialect.create_connect_args(url)
+        self._dial = args, kwargs | options["connect_args"]
         self.notifier = Notifier()
         self.listener = Listener(self.apart, self.notifier)
         self._single = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -171,28 +201,32 @@ class Connections:
         with self.translated():
             self.check()
             try:
-                db, rows = _started(self._single, statement, parameters)
+                db, rows = self._started(self._single, statement, parameters)
             except DBAPIError as error:
-                if error.connection_invalidated or isinstance(error.orig, psycopg.IntegrityError):
+                if _is_lost(error) or isinstance(error.orig, psycopg.IntegrityError):
                     return []
                 raise
             with self.returned(db):
                 return rows
 
     @contextmanager
-    def locking(self, name: str) -> Iterator[tuple[Connection, Any]]:
-        """A transaction that has locked a study's row, with the row; in a turn, a part of it."""
+    def locking(self, name: str, token: str | None = None) -> Iterator[tuple[Connection, Any]]:
+        """A transaction that has locked a study's row, with the row; in a turn, a part of it.
+
+        Refuses another study than that of a token.
+        """
         with self.translated():
             turn = self._turn(name)
             if turn is None:
                 db, rows = self._begin(self._engine, studies.LOCK, {"name": name})
                 with self.returned(db):
-                    yield db, self._only(rows, name)
+                    yield db, self._only(rows, name, token)
                     self._commit(db)
                 return
             turn.has_written = True
             try:
-                yield turn.db, self._only(turn.db.execute(studies.LOCK, {"name": name}).all(), name)
+                rows = turn.db.execute(studies.LOCK, {"name": name}).all()
+                yield turn.db, self._only(rows, name, token)
             except BaseException:
                 turn.is_over = True
                 turn.db.rollback()
@@ -209,7 +243,8 @@ class Connections:
                 self._only(rows, name)
                 turn = self._local.turn = Turn(name, db)
                 try:
-                    yield
+                    with limited(None):  # deciding takes its time; each verb has a limit again
+                        yield
                 finally:
                     self._local.turn = None
                 if turn.pid != os.getpid():
@@ -219,7 +254,8 @@ class Connections:
                         "fork before or after ask()",
                     )
                 if not turn.is_over:
-                    self._commit(db)
+                    with limited(Deadline(self._limit_s)):
+                        self._commit(db)
 
     def holds(self, name: str) -> bool:
         """Whether this thread is in a turn of a study."""
@@ -240,10 +276,12 @@ class Connections:
         turn: Turn | None = getattr(self._local, "turn", None)
         return turn is None or not turn.has_written
 
-    def _only(self, rows: Found, name: str) -> Any:
-        if rows:
-            return rows[0]
-        raise unknown_study(name, [row[0] for row in self.read(studies.NAMES)])
+    def _only(self, rows: Found, name: str, token: str | None = None) -> Any:
+        if not rows:
+            raise unknown_study(name, [row[0] for row in self.read(studies.NAMES)])
+        if token is not None and rows[0].token != token:
+            raise study_replaced(name)
+        return rows[0]
 
     # --- beginning and ending -------------------------------------------------------------------
 
@@ -253,25 +291,36 @@ class Connections:
         """Begin with a statement; on a fresh connection when the one from the pool is dead."""
         self.check()
         try:
-            return _started(engine, statement, parameters)
+            return self._started(engine, statement, parameters)
         except DBAPIError as error:
             # Nothing was committed, so it may be sent again. The pool has thrown away the other
             # connections of that time as well.
-            if not error.connection_invalidated:
+            if not _is_lost(error):
                 raise
-        return _started(engine, statement, parameters)
+        return self._started(engine, statement, parameters)
+
+    def _started(
+        self, engine: Engine, statement: Executable, parameters: Parameters
+    ) -> tuple[Connection, Found]:
+        with self._silence.first_word():
+            db = engine.connect()
+        try:
+            return db, db.execute(statement, parameters).all()
+        except BaseException:
+            self._close(db)
+            raise
 
     def _commit(self, db: Connection) -> None:
         try:
             db.commit()
         except DBAPIError as error:
-            if not error.connection_invalidated:
+            if not _is_lost(error):
                 raise
-            raise StoreError(
-                f"{self.where} went away during a commit",
-                f"it said {said(error)!r}, and whether the write was done is not known",
-                "read the study again; asks with a key and rewards may be sent again",
-            ) from error
+            raise lost_commit(error, self.where) from error
+
+    def _close(self, db: Connection) -> None:
+        with limited(Deadline(self._limit_s)):  # the verb's own may be over
+            db.close()
 
     @contextmanager
     def returned(self, db: Connection) -> Iterator[None]:
@@ -285,25 +334,39 @@ class Connections:
             else:
                 if self._closed:
                     db.invalidate()  # the pool that it came from is gone
-                db.close()
+                self._close(db)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn the errors of PostgreSQL, of its driver and of the pool into ours."""
+        """A verb: within the limit, with the errors of PostgreSQL, driver and pool as ours."""
         try:
-            yield
+            with as_verb(self._limit_s):
+                yield
         except (DBAPIError, PoolTimeout, psycopg.Error) as error:
-            cause = error.orig if isinstance(error, DBAPIError) else error
-            if isinstance(cause, psycopg.IntegrityError):
+            if isinstance(cause_of(error), (NotAnswered, psycopg.errors.ConnectionTimeout)):
+                self._silence.begin()
+            if isinstance(cause_of(error), psycopg.IntegrityError):
                 raise misfit(f"PostgreSQL said {said(error)!r}") from error
             if self._closed:
                 raise store_closed() from error
-            raise StoreError(
-                f"{self.where} could not be used",
-                f"it said {said(error)!r}",
-                "check that the server runs and is reached from here, that the user and the "
-                "database of the URL exist, and that the user may make and write tables there",
-            ) from error
+            raise unusable(error, self.where, limit_s=self._limit_s, most=self._most) from error
+
+    @contextmanager
+    def patiently(self) -> Iterator[None]:
+        """What may take long: it has no limit as long as the server answers others."""
+        with limited(Deadline(self._limit_s, self._answers)):
+            yield
+
+    def _answers(self) -> bool:
+        """Whether the server takes a connection, soon."""
+        args, kwargs = self._dial
+        try:
+            # Not from an engine: it may be waiting for its own first connection right now.
+            with limited(Deadline(FIRST_WORD_S)):
+                connect(FIRST_WORD_S, *args, **kwargs).close()
+        except psycopg.Error:
+            return False
+        return True
 
     def check(self) -> int:
         """The process that may use these connections; raises when it is not this one."""
@@ -329,6 +392,7 @@ class Connections:
         """In the child of a fork: leave the parent its connections, without closing them."""
         self._pid = os.getpid()
         self._local = threading.local()
+        self._silence.renew()
         self.notifier.renew()
         _left_behind.append(self.listener.renew())
         for engine in (self._engine, self.apart):
@@ -337,26 +401,17 @@ class Connections:
             engine.dispose(close=False)
 
 
-def said(error: BaseException) -> str:
-    """What PostgreSQL or its driver says, without the statement and its parameters."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    primary = cause.diag.message_primary if isinstance(cause, psycopg.Error) else None
-    return primary or str(cause).strip() or type(cause).__name__
+def _is_lost(error: DBAPIError) -> bool:
+    """Whether the connection is gone; not when the server may still be at it."""
+    return error.connection_invalidated and not isinstance(error.orig, NotAnswered)
 
 
-def _started(
-    engine: Engine, statement: Executable, parameters: Parameters
-) -> tuple[Connection, Found]:
-    db = engine.connect()
-    try:
-        return db, db.execute(statement, parameters).all()
-    except BaseException:
-        db.close()
-        raise
-
-
-def _set_on_connect(engine: Engine, settings: Mapping[str, str]) -> None:
+def _set_on_connect(engine: Engine, settings: Mapping[str, str], limit_s: float) -> None:
     statement = ";".join(f"SET {key} = {value}" for key, value in settings.items())
+
+    @event.listens_for(engine, "do_connect")
+    def make(_d: object, _r: object, args: Any, kwargs: Any) -> psycopg.Connection[Any]:
+        return connect(limit_s, *args, **kwargs)
 
     @event.listens_for(engine, "connect")
     def apply(connection: psycopg.Connection[Any], _: object) -> None:

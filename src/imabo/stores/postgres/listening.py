@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -11,6 +12,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from imabo.stores.postgres.limits import Deadline, limited
 from imabo.stores.postgres.statements.notices import CHANNEL
 
 _EVERY_S: Final = 0.1  # at most one notification of a process in this time
@@ -91,9 +93,10 @@ class Listener:
         driver: Any = self._db.connection.driver_connection
         while not self._closed.is_set():
             left = ends_at - time.monotonic()
-            heard = [*driver.notifies(timeout=max(min(left, _SLICE_S), 0.0), stop_after=1)]
-            # Those that are here already say the same: look again.
-            heard += driver.notifies(timeout=0)
+            with limited(Deadline(math.inf)):  # a server that has nothing to say is not silent
+                heard = [*driver.notifies(timeout=max(min(left, _SLICE_S), 0.0), stop_after=1)]
+                # Those that are here already say the same: look again.
+                heard += driver.notifies(timeout=0)
             if any(not told.payload.endswith(self._notifier.origin) for told in heard):
                 return True
             if left <= 0:

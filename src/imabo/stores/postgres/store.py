@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
+import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
 from imabo.arms import Restart
 from imabo.errors import RewardConflict, StoreError
+from imabo.settings import check_count, check_number
 from imabo.stores.base import (
+    ArmRecord,
     Change,
     Expired,
     KeyRecord,
@@ -32,13 +32,30 @@ from imabo.stores.base import (
 )
 from imabo.stores.milestones import is_milestone
 from imabo.stores.postgres.address import parsed
-from imabo.stores.postgres.connections import NONE, Connections, Found, Parameters
+from imabo.stores.postgres.connections import MOST, NONE, Connections, Found, Parameters
 from imabo.stores.postgres.feedback import Batch
 from imabo.stores.postgres.history import CHANGES, MILESTONES, keep_milestone
+from imabo.stores.postgres.limits import DEFAULT_S
 from imabo.stores.postgres.schema import upgrade
-from imabo.stores.postgres.statements import access, decisions, feedback, notices, reading, studies
+from imabo.stores.postgres.statements import (
+    access,
+    decisions,
+    feedback,
+    notices,
+    probing,
+    reading,
+    studies,
+)
 from imabo.stores.postgres.statements.terms import columns_of
 from imabo.stores.postgres.streaming import stream
+from imabo.stores.postgres.writing import (
+    advanced,
+    check_arms,
+    insert_arms,
+    insert_event,
+    insert_space,
+    served_rows,
+)
 from imabo.stores.refusals import misfit, study_exists, unknown_study
 from imabo.stores.rows import (
     ArmRows,
@@ -52,10 +69,11 @@ from imabo.stores.rows import (
 )
 
 _LARGEST: Final = 2**63 - 1  # a wider number is no pull's
+_BOUND_S: Final = 60.0  # after this, all that waits is looked through again
 
 
 class PostgresStore(Store):
-    """Studies in a PostgreSQL database (13 or newer) that any number of processes share.
+    """Studies in a PostgreSQL database (15 or newer) that any number of processes share.
 
     Use the URL ``postgresql://user:password@host/database`` with ``Study``. The tables are named
     ``imabo_...`` and lie where the user's new tables go; they are made when they are not there.
@@ -65,14 +83,24 @@ class PostgresStore(Store):
     Args:
         url: As above; ``?host=/run/postgresql`` reaches a socket, and other options of libpq
             (``sslmode``, ``connect_timeout``) may follow.
+        limit_s: How many seconds a verb may take, 0.1 to 3600. After that it raises ``StoreError``,
+            the connection is thrown away, and whether a write was done is not known. Deleting a
+            study and beginning its log may take longer, as long as the server answers.
+        connections: How many at once, at least 1; who needs one more waits a part of ``limit_s``.
     """
 
-    def __init__(self, url: str) -> None:
-        self._connections = Connections(parsed(url))
-        # The oldest pending pull that was seen, by study: (its id, when that pull was served).
-        self._bounds: dict[str, tuple[int, float]] = {}
+    def __init__(self, url: str, *, limit_s: float = DEFAULT_S, connections: int = MOST) -> None:
+        check_number("limit_s", limit_s, 0.1, 3600.0, closed=True)
+        check_count("connections", connections, least=1)
+        self._connections = Connections(parsed(url), limit_s=limit_s, most=connections)
+        # By study: its id, a time that no pending pull was served before, and when we knew.
+        self._bounds: dict[str, tuple[int, float, float]] = {}
         try:
-            with self._connections.translated(), self._connections.apart.connect() as db:
+            with (
+                self._connections.translated(),
+                self._connections.patiently(),
+                self._connections.apart.connect() as db,
+            ):
                 upgrade(db, self._connections.where)
         except BaseException:
             self._connections.close()
@@ -98,7 +126,7 @@ class PostgresStore(Store):
         with self._connections.writing(studies.CREATE, row) as (db, found):
             if not found:
                 raise study_exists(study.name)
-            _insert_space(db, found[0].id, study.space, Restart())
+            insert_space(db, found[0].id, study.space, Restart())
             db.execute(notices.NOTIFY, {"payload": self._connections.notifier.words(found[0].id)})
 
     def names(self) -> list[str]:
@@ -119,7 +147,8 @@ class PostgresStore(Store):
         with self._connections.locking(name) as (db, study):
             # However many pulls there are.
             db.exec_driver_sql("SET LOCAL statement_timeout = 0")
-            db.execute(studies.DELETE, {"study_id": study.id})
+            with self._connections.patiently():
+                db.execute(studies.DELETE, {"study_id": study.id})
             db.execute(notices.NOTIFY, {"payload": self._connections.notifier.words(study.id)})
 
     def turn(self, name: str) -> AbstractContextManager[None]:
@@ -128,7 +157,7 @@ class PostgresStore(Store):
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         """See ``Store.load``."""
-        bound_study, bound = self._bounds.get(name, (0, -math.inf))
+        bound_study, bound = self._bound_of(name)
         wanted = {"name": name, "since": since, "bound_study": bound_study, "bound": bound}
         with self._connections.snapshot(reading.LOAD, wanted, study=name) as (db, rows):
             if not rows:
@@ -136,8 +165,12 @@ class PostgresStore(Store):
             study, *facts = rows[0]
             arms = db.execute(reading.ARMS, {"study_id": study, "since": since}).all()
         snapshot = to_snapshot(name, facts, ArmRows(arms))
-        self._learn(name, study, snapshot.oldest_pending_at)
+        self._learn(name, study, snapshot.oldest_pending_at, snapshot.last_at)
         return snapshot
+
+    def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
+        """See ``Store.arms``."""
+        return list(ArmRows(self._of(name, reading.SOME_ARMS, {"arm_ids": list(ids)})))
 
     def spaces(self, name: str) -> list[Mapping[str, Any]]:
         """See ``Store.spaces``."""
@@ -156,6 +189,7 @@ class PostgresStore(Store):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        token: str | None = None,
     ) -> int:
         """See ``Store.serve``."""
         counts = Counter(new.arm for new in pulls)
@@ -164,28 +198,29 @@ class PostgresStore(Store):
             (decisions.PUT_MEMORY, dump_or_none(memory)),
         ]
         has_document = beliefs is not None or memory is not None
-        served = _served(pulls, counts, at) | {"mark_at": mark_at, "new_seq": seq + 1}
+        served = served_rows(pulls, counts, at) | {"mark_at": mark_at, "new_seq": seq + 1}
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
         is_plain = not (arms or mark_at is not None or has_document or is_due)
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
-            at_once = served | {"study_name": name} | self._payload(0)
+            meant = {"study_name": name, "study_token": token}
+            at_once = served | meant | self._payload(0)
             if self._connections.write_at_once(decisions.SERVE_AT_ONCE, at_once):
                 return seq + 1
             # Not done, because something is to be refused: what it is comes out below.
-        with self._connections.locking(name) as (db, study):
-            here = _advanced(study, seq)
+        with self._connections.locking(name, token) as (db, study):
+            here = advanced(study, seq)
             if mark_at is not None:
                 db.execute(decisions.MARK_ARMS, here)
-            _insert_arms(db, here, arms)
+            insert_arms(db, here, arms)
             for put, document in documents:
                 if document is not None:
                     row = {"study": study.id, "seq": seq + 1, "document": document}
                     db.execute(put, row)
             done = db.execute(decisions.SERVE, served | here | self._payload(study.id)).one()
-            _check_arms(done.n_counted, counts)
+            check_arms(done.n_counted, counts)
             if is_due:
                 keep_milestone(db, study.id, before, after, at)
         return seq + 1
@@ -194,7 +229,7 @@ class PostgresStore(Store):
         """See ``Store.serve_known``."""
         if self._connections.holds(name):
             raise misfit("a turn decides from the newest view, and serves with serve()")
-        served = _served(numbered(pulls, 1), Counter(new.arm for new in pulls), at)
+        served = served_rows(numbered(pulls, 1), Counter(new.arm for new in pulls), at)
         wanted = {"study_name": name, "study_token": token, "mark_at": None} | self._payload(0)
         rows = self._connections.write_once(decisions.SERVE_KNOWN, served | wanted)
         if not rows:
@@ -207,33 +242,40 @@ class PostgresStore(Store):
                 keep_milestone(db, study.id, before, after, rows[0].last_at)
         return Placed(rows[0].seq, before + 1, rows[0].last_at)
 
-    def change(self, name: str, change: Change, *, seq: int, at: float) -> int:
+    def change(
+        self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
+    ) -> int:
         """See ``Store.change``."""
         data = dump(change.data)
         states = [(arm, *both) for arm, both in change.states.items()]
-        with self._connections.locking(name) as (db, study):
-            here = _advanced(study, seq)
-            _insert_arms(db, here, change.arms)
+        with self._connections.locking(name, token) as (db, study):
+            here = advanced(study, seq)
+            insert_arms(db, here, change.arms)
             if states:
                 named = columns_of("change", states, "arm", "state", "retired_from")
-                _check_arms(db.execute(decisions.CHANGE_ARMS, here | named).rowcount, change.states)
+                check_arms(db.execute(decisions.CHANGE_ARMS, here | named).rowcount, change.states)
             if change.space is not None and change.restart is not None:
-                _insert_space(db, study.id, change.space, change.restart)
+                insert_space(db, study.id, change.space, change.restart)
             if change.memory is not None:
                 row = {"study": study.id, "seq": seq + 1, "document": dump(change.memory)}
                 db.execute(decisions.PUT_MEMORY, row)
-            _insert_event(db, study.id, seq + 1, change.kind, at, data)
+            insert_event(db, study.id, seq + 1, change.kind, at, data)
             db.execute(decisions.ADVANCE, here | self._payload(study.id) | {"now": at})
         return seq + 1
 
     # --- feedback -------------------------------------------------------------------------------
 
     def reward_many(
-        self, name: str, rewards: Sequence[tuple[int, float]], *, at: float
+        self,
+        name: str,
+        rewards: Sequence[tuple[int, float]],
+        *,
+        at: float,
+        token: str | None = None,
     ) -> list[Rewarded | RewardConflict | None]:
         """See ``Store.reward_many``."""
         numbers = sorted({number for number, _ in rewards if 1 <= number <= _LARGEST})
-        with self._connections.locking(name) as (db, study):
+        with self._connections.locking(name, token) as (db, study):
             told = db.execute(feedback.TOLD, {"study_id": study.id, "numbers": numbers}).all()
             batch = Batch(study.seq, study.reward_sum, told)
             found = batch.add(rewards)
@@ -242,12 +284,12 @@ class PostgresStore(Store):
                 db.execute(feedback.REWARD, here | batch.parameters() | self._payload(study.id))
         return found
 
-    def expire(self, name: str, *, before: float, at: float) -> Expired:
+    def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
         """See ``Store.expire``."""
-        with self._connections.locking(name) as (db, study):
-            bound_study, bound = self._bounds.get(name, (0, -math.inf))
+        with self._connections.locking(name, token) as (db, study):
+            bound_study, bound = self._bound_of(name)
             pending = {"study_id": study.id, "bound": bound}
-            if bound_study != study.id:
+            if bound_study != study.id or study.last_at < bound:
                 pending["bound"] = -math.inf
             rows: Found = db.execute(feedback.EXPIRE, pending | {"before": before}).all()
             counts: dict[int, int] = dict(rows)
@@ -258,7 +300,7 @@ class PostgresStore(Store):
                 left = columns_of("left", list(counts.items()), "arm", "n")
                 done = here | left | {"n_expired": sum(counts.values())}
                 db.execute(feedback.EXPIRED, done | self._payload(study.id))
-                _insert_event(db, study.id, seq, "expire", at, dump({"before": before}))
+                insert_event(db, study.id, seq, "expire", at, dump({"before": before}))
             oldest = db.scalar(reading.OLDEST_PENDING, pending)
         return Expired(counts, oldest, seq)
 
@@ -336,6 +378,12 @@ class PostgresStore(Store):
 
     # --- the store itself -----------------------------------------------------------------------
 
+    def probe(self) -> None:
+        """See ``Store.probe``."""
+        with self._connections.writing(probing.SMALL, NONE) as (db, _):
+            db.execute(probing.SPILL)
+            db.execute(probing.TOUCH)
+
     def wait(self, timeout_s: float) -> None:
         """See ``Store.wait``; hears of other processes' changes, not of this one's.
 
@@ -358,71 +406,18 @@ class PostgresStore(Store):
     def _payload(self, study: int) -> dict[str, str | None]:
         return {"payload": self._connections.notifier.payload(study)}
 
-    def _learn(self, name: str, study: int, oldest: float | None) -> None:
-        # Pulls come in order of time, so nothing pending will ever be older than this.
+    def _bound_of(self, name: str) -> tuple[int, float]:
+        study, bound, known_at = self._bounds.get(name, (0, -math.inf, 0.0))
+        # Clocks that are set back, and run past the bound again, go unnoticed for so long only.
+        if time.monotonic() - known_at > _BOUND_S:
+            return 0, -math.inf
+        return study, bound
+
+    def _learn(self, name: str, study: int, oldest: float | None, last_at: float) -> None:
+        # Pulls come in order of time, so nothing that waits will be older, as long as no clock is
+        # set back. One that was is why some may be newer than the last write.
         if oldest is not None and self._connections.is_settled:
-            self._bounds[name] = study, oldest
-
-
-def _served(pulls: Sequence[NewPull], counts: Mapping[int, int], at: float) -> dict[str, Any]:
-    """What the statements that serve take."""
-    rows = [
-        (new.number, new.arm, new.reason, new.key, new.part, dump_or_none(new.context))
-        for new in pulls
-    ]
-    columns = ("number", "arm", "reason", "key", "part", "context")
-    return (
-        {"now": at, "n_pulls_new": len(rows)}
-        | columns_of("pull", rows, *columns)
-        | columns_of("served", list(counts.items()), "arm", "n")
-    )
-
-
-def _advanced(study: Any, seq: int) -> dict[str, Any]:
-    """What the statements of a decision have in common; refuses one that rests on another view."""
-    if study.seq != seq:
-        raise StaleView
-    return {"study_id": study.id, "new_seq": seq + 1}
-
-
-def _check_arms(n_found: int, arms: Collection[int]) -> None:
-    if n_found != len(arms):
-        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
-
-
-def _insert_arms(db: Connection, here: Mapping[str, Any], arms: Sequence[NewArm]) -> None:
-    if not arms:
-        return
-    rows = [
-        (
-            arm.id,
-            dump(arm.config),
-            hashlib.sha256(arm.identity.encode()).hexdigest(),
-            arm.origin,
-            arm.parent,
-            arm.mutated,
-            arm.admitted_at,
-        )
-        for arm in arms
-    ]
-    columns = ("id", "config", "identity", "origin", "parent", "mutated", "admitted_at")
-    db.execute(decisions.INSERT_ARMS, {**here, **columns_of("arm", rows, *columns)})
-
-
-def _insert_space(db: Connection, study: int, space: Mapping[str, Any], restart: Restart) -> None:
-    db.execute(
-        decisions.INSERT_SPACE,
-        {
-            "study_id": study,
-            "space": dump(space),
-            "n_pulls": restart.n_pulls,
-            "n_rewards": restart.n_rewards,
-            "n_pending": restart.n_pending,
-            "n_arms": restart.n_arms,
-        },
-    )
-
-
-def _insert_event(db: Connection, study: int, seq: int, kind: str, at: float, data: str) -> None:
-    row = {"study": study, "seq": seq, "kind": kind, "at": at, "data": data}
-    db.execute(decisions.INSERT_EVENT, row)
+            known_at = self._bounds.get(name, (0, 0.0, -math.inf))[2]
+            if self._bound_of(name)[0] != study:
+                known_at = time.monotonic()
+            self._bounds[name] = study, min(oldest, last_at), known_at

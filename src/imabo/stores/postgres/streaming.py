@@ -25,7 +25,7 @@ def stream(connections: Connections, name: str) -> Iterator[Any]:
         with connections.translated():
             db = connections.apart.connect()
         with connections.returned(db):
-            with connections.translated():
+            with connections.translated(), connections.patiently():
                 _declare(db, study, last)
             while pid == connections.check():
                 with connections.translated():

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from imabo.testing.stores.batches import BatchCases, TurnCases
 from imabo.testing.stores.beliefs import BeliefCases
+from imabo.testing.stores.clocks import ClockCases
 from imabo.testing.stores.decisions import DecisionCases
 from imabo.testing.stores.feedback import FeedbackCases
 from imabo.testing.stores.history import HistoryCases
@@ -46,6 +47,7 @@ class StoreContract(
     MemoryCases,
     HistoryCases,
     KnownCases,
+    ClockCases,
     UpkeepCases,
 ):
     """What every store must do; subclass it with a fixture ``store``.

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from imabo.arms import Restart, Totals
-from imabo.errors import StoreError
+from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, NewArm, NewPull, StaleView, Store
 from imabo.testing.stores.facts import (
     SPACE,
@@ -203,6 +203,62 @@ class DecisionCases:
         (kept,) = store.load("study").arms
         assert (kept.id, kept.origin, kept.tally.n_pulls) == (1, "manual", 0)
         assert store.load("study").totals.n_pulls == 0
+
+    def test_some_arms_are_read_as_they_are_among_all(self, store: Store) -> None:
+        """In order of their ids; an id that no arm has is left out."""
+        writer = Writer(store)
+        writer.serve(1, 2, 3, 4, 2)
+        writer.reward(2, 0.5)
+        writer.put_state(4, "paused")
+        arms = list(store.load("study").arms)
+        assert store.arms("study", [4, 2]) == [arms[1], arms[3]]
+        assert store.arms("study", [1, 9, 0, -3, 2**62]) == arms[:1]
+        assert store.arms("study", []) == []
+
+    def test_several_arms_come_in_by_hand_while_others_come_back(self, store: Store) -> None:
+        """One change, one entry of the log."""
+        writer = Writer(store)
+        writer.serve(1, 2)
+        writer.put_state(1, "paused")
+        data = {"first": 3, "last": 4, "resumed": [1]}
+        change = Change("arms", data, {1: ("active", None)}, arms=[new_arm(3), new_arm(4)])
+        seq = store.change("study", change, seq=writer.seq, at=500.0)
+        found = store.load("study")
+        assert [(arm.id, arm.state) for arm in found.arms] == [(n, "active") for n in range(1, 5)]
+        assert found.seq == seq == writer.seq + 1
+        (entry,) = store.changes("study", limit=1)
+        assert (entry.seq, entry.kind, entry.at, entry.data) == (seq, "arms", 500.0, data)
+        assert [kept for kept in store.log("study") if kept.kind == "arms"] == [entry]
+
+    @pytest.mark.parametrize("verb", ["serve", "change", "reward_many", "expire"])
+    def test_a_study_that_was_made_again_is_left_alone_at_the_same_seq(
+        self, store: Store, verb: str
+    ) -> None:
+        """Who means the old one is told so, although name and ``seq`` are right."""
+        old = Writer(store)
+        old.serve(1)
+        store.delete("study")
+        store.create(study_record(token="another"))
+        Writer(store, create=False).serve(1)
+        before = everything(store)
+        assert before.snapshot.seq == old.seq
+        verbs: dict[str, Callable[[str], object]] = {
+            "serve": lambda token: store.serve(
+                "study", seq=1, at=300.0, pulls=[NewPull(2, 1, "index")], token=token
+            ),
+            "change": lambda token: store.change(
+                "study", Change("state", {}, {1: ("paused", None)}), seq=1, at=300.0, token=token
+            ),
+            "reward_many": lambda token: store.reward_many(
+                "study", [(1, 0.5)], at=300.0, token=token
+            ),
+            "expire": lambda token: store.expire("study", before=250.0, at=300.0, token=token),
+        }
+        with pytest.raises(UnknownStudy, match="another study has its name now"):
+            verbs[verb](study_record().token)
+        assert everything(store) == before
+        verbs[verb]("another")
+        assert store.load("study").seq == 2
 
     def test_spaces_are_kept_in_order_with_the_latest_restart(self, store: Store) -> None:
         """The study's own record keeps the first space."""

@@ -21,6 +21,7 @@ from imabo.testing.stores.facts import (
 
 VERBS: Final[dict[str, Callable[[Store], object]]] = {
     "load": lambda store: store.load("study"),
+    "arms": lambda store: store.arms("study", [1]),
     "spaces": lambda store: store.spaces("study"),
     "serve": lambda store: store.serve("study", seq=0, at=200.0, pulls=[]),
     "reward": lambda store: store.reward("study", 1, 0.5, at=200.0),
@@ -41,6 +42,7 @@ ALWAYS: Final[dict[str, Callable[[Store], object]]] = {
     "find": lambda store: store.find("token"),
     "keys": lambda store: store.keys(),
     "revoke_key": lambda store: store.revoke_key("key", at=200.0),
+    "probe": lambda store: store.probe(),
 }
 NAMES: Final = [
     "plain",
@@ -134,6 +136,14 @@ class LifecycleCases:
         with pytest.raises(StoreClosed):
             (VERBS | ALWAYS)[verb](store)
         store.close()
+
+    def test_a_probe_changes_nothing_and_waits_for_no_study(self, store: Store) -> None:
+        """It is asked for again and again, by a service that says whether it can serve."""
+        store.create(study_record())
+        before = everything(store)
+        for _ in range(3):
+            store.probe()
+        assert everything(store) == before
 
     def test_studies_in_one_store_do_not_touch_each_other(self, store: Store) -> None:
         """They may have equal arms, identities and pull numbers."""

@@ -24,7 +24,15 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from imabo.stores.postgres.statements.notices import NOTIFIED
-from imabo.stores.postgres.statements.terms import AT, SEQ, STUDY, array, is_arm, table_of
+from imabo.stores.postgres.statements.terms import (
+    AT,
+    SEQ,
+    STEADY_AT,
+    STUDY,
+    array,
+    is_arm,
+    table_of,
+)
 from imabo.stores.postgres.tables import arms, beliefs, events, memories, pulls, spaces, studies
 
 MARK_ARMS: Final = (
@@ -111,6 +119,7 @@ def _serve(
 SERVE: Final = _serve(STUDY, true())
 # The same for pulls of known arms only, with LOCK and the checks in it: a whole transaction that
 # goes there and back once. It does nothing, and returns no row, when there is anything to refuse.
+_TOKEN = bindparam("study_token", type_=Text)
 _named_study = studies.c.name == bindparam("study_name", type_=Text)
 _served_arms = (
     select(func.count()).select_from(arms).where(arms.c.study == studies.c.id, is_arm("served_arm"))
@@ -119,6 +128,7 @@ _n_named = func.cardinality(array("served_arm", BigInteger()))
 _current = (
     select(studies.c.id)
     .where(_named_study, studies.c.seq == SEQ - literal_column("1"))
+    .where(studies.c.token == func.coalesce(_TOKEN, studies.c.token))
     .where(_served_arms.scalar_subquery() == _n_named)
     .with_for_update(key_share=True)
     .cte("current")
@@ -133,9 +143,9 @@ _newest = (
         studies.c.id,
         studies.c.n_pulls,
         (studies.c.seq + literal_column("1")).label("seq"),
-        func.greatest(studies.c.last_at, AT).label("at"),
+        STEADY_AT.label("at"),
     )
-    .where(_named_study, studies.c.token == bindparam("study_token", type_=Text))
+    .where(_named_study, studies.c.token == _TOKEN)
     .where(_are_active == _n_named)
     .with_for_update(key_share=True)
     .cte("newest")

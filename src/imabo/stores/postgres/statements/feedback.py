@@ -24,6 +24,7 @@ from imabo.stores.postgres.statements.terms import (
     IS_FINISHED,
     IS_PENDING,
     SEQ,
+    STEADY_AT,
     STUDY,
     among,
     is_arm,
@@ -83,7 +84,7 @@ REWARD: Final = (
         n_rewards=studies.c.n_rewards + bindparam("n_fresh", type_=BigInteger),
         n_pending=studies.c.n_pending - bindparam("n_was_pending", type_=BigInteger),
         reward_sum=bindparam("total", type_=Double),
-        last_at=func.greatest(studies.c.last_at, AT),
+        last_at=STEADY_AT,
     )
     .add_cte(_recorded, _summed)
     .returning(NOTIFIED)
@@ -110,7 +111,7 @@ EXPIRED: Final = (
     .values(
         seq=SEQ,
         n_pending=studies.c.n_pending - bindparam("n_expired", type_=BigInteger),
-        last_at=func.greatest(studies.c.last_at, AT),
+        last_at=STEADY_AT,
     )
     .add_cte(_released)
     .returning(NOTIFIED)

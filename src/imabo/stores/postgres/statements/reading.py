@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Text, bindparam, case, literal_column, select, true
+from sqlalchemy import BigInteger, Text, and_, bindparam, case, literal_column, select, true
 
 from imabo.stores.postgres.statements.studies import STUDY_ID
-from imabo.stores.postgres.statements.terms import BOUND, IS_PENDING, NAME, SINCE, STUDY, among
+from imabo.stores.postgres.statements.terms import (
+    BOUND,
+    IS_PENDING,
+    NAME,
+    SINCE,
+    STUDY,
+    among,
+    is_arm,
+)
 from imabo.stores.postgres.tables import arms, beliefs, memories, pulls, spaces, studies
 from imabo.stores.rows import ArmRows
 
 # Index entries of pulls that are no longer pending stay until the next vacuum. A bound that is
-# known already keeps the search from going through them all.
+# known already keeps the search from going through them all. It does not count once a clock was set
+# back to before it.
 _bound_if_known = case(
-    (studies.c.id == bindparam("bound_study", type_=BigInteger), BOUND),
+    (
+        and_(
+            studies.c.id == bindparam("bound_study", type_=BigInteger),
+            studies.c.last_at >= BOUND,
+        ),
+        BOUND,
+    ),
     else_=literal_column("'-infinity'::float8"),
 )
 _first_pending = (
@@ -68,6 +83,11 @@ ARMS: Final = (
     .order_by(arms.c.id)
 )
 _OF_NAME: Final = STUDY_ID.scalar_subquery()
+SOME_ARMS: Final = (
+    select(*(arms.c[key] for key in ArmRows.COLUMNS))
+    .where(arms.c.study == _OF_NAME, is_arm("arm_ids"))
+    .order_by(arms.c.id)
+)
 SPACES: Final = select(spaces.c.space).where(spaces.c.study == _OF_NAME).order_by(spaces.c.version)
 _PULL: Final = [
     *(pulls.c[key] for key in ("number", "arm", "reason", "state", "served_at")),

@@ -20,7 +20,7 @@ STUDY_ID: Final = select(studies.c.id).where(studies.c.name == NAME)
 DELETE: Final = delete(studies).where(studies.c.id == STUDY)
 # Every transaction that writes to a study begins with this one.
 LOCK: Final = (
-    select(studies.c.id, studies.c.seq, studies.c.reward_sum)
+    select(*(studies.c[key] for key in ("id", "token", "seq", "reward_sum", "last_at")))
     .where(studies.c.name == NAME)
     .with_for_update(key_share=True)
 )

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     bindparam,
+    case,
     cast,
     column,
     func,
@@ -22,7 +23,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from imabo.stores.postgres.tables import arms, pulls
+from imabo.stores.base import CLOCK_SLACK_S
+from imabo.stores.postgres.tables import arms, pulls, studies
 
 # A parameter must not have the name of a column that it is not the value of.
 STUDY: Final = bindparam("study_id", type_=BigInteger)
@@ -32,6 +34,11 @@ NAME: Final = bindparam("name", type_=Text)
 SINCE: Final = bindparam("since", type_=BigInteger)
 BEFORE: Final = bindparam("before", type_=Double)
 BOUND: Final = bindparam("bound", type_=Double)
+# The same as ``steady`` of the contract, in the row of a study.
+STEADY_AT: Final = case(
+    (studies.c.last_at - AT > literal_column(repr(CLOCK_SLACK_S)), AT),
+    else_=func.greatest(studies.c.last_at, AT),
+)
 # Literals, not parameters: the partial indexes are for these very words.
 IS_PENDING: Final = pulls.c.state == literal_column("'pending'")
 IS_FINISHED: Final = pulls.c.state != literal_column("'pending'")
