@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from imabo import cli
-from imabo.bench import engine
+from imabo.bench import engine, timing
 from imabo.bench.play import play
 from imabo.bench.problems.toy import Toy
 
@@ -92,9 +92,17 @@ def test_learning_loses_less_than_serving_at_random() -> None:
 
 def test_engine_measures_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
     """Only that it runs: its figures are for a quiet machine, and no test rests on them."""
-    engine.main(["--repeats", "2", "--pulls", "2000", "--past", "20000"])
+    engine.main(["--repeats", "2", "--pulls", "2000", "--past", "20000", "--arms", "200"])
     out = capsys.readouterr().out
-    for claim in ("Optuna's after", "20,000 vs t = 10,000", "kl", "TPE", "Mutate", "opening"):
+    for claim in (
+        "Optuna's after",
+        "20,000 vs t = 10,000",
+        "kl",
+        "TPE",
+        "Mutate",
+        "opening",
+        "add_arm",
+    ):
         assert claim in out
 
 
@@ -105,6 +113,6 @@ def test_engine_measures_every_claim(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_line_says_whether_its_bar_is_met(
     ratio: float, bar: float | None, at_least: bool, verdict: str
 ) -> None:
-    line = engine.Line("claim", ratio, bar, at_least, "detail")
+    line = timing.Line("claim", ratio, bar, at_least, "detail")
     assert verdict in str(line)
     assert line.met == (verdict != "MISSED")

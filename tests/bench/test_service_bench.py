@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from imabo.bench.service import databases
+from imabo.bench.service.isolation import isolation
 from imabo.bench.service.load import Load, find_tool
 from imabo.bench.service.measures import Plan, speed
 from imabo.bench.service.sample import rate_line
@@ -38,3 +39,11 @@ def test_a_tiny_run_measures_every_claim_on_a_real_service() -> None:
     text = "\n".join(map(str, lines))
     for claim in ("asks/s vs an empty route", "rewards/s vs an empty route", "a bare INSERT's"):
         assert claim in text
+
+
+def test_a_tiny_run_measures_what_a_stuck_study_costs_another() -> None:
+    plan = Plan(tool="loop", connections=4, seconds=0.3, rounds=1, past=200)
+    with databases.sqlite() as database:
+        (line,) = isolation(database, plan)
+    assert "decisions of 1 s in another study vs alone" in str(line)
+    assert line.bar == 2.0

@@ -10,8 +10,11 @@ import httpx
 import pytest
 
 from imabo.server import logs
+from tests.postgres.server import postgres_server, postgres_url
 from tests.server.calls import Api
 from tests.server.running import RunningServer
+
+__all__ = ["api", "http", "json_logs", "postgres_server", "postgres_url", "server"]
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import uvicorn
 
 from imabo.server.app import make_app
-from imabo.server.corking import CorkedProtocol
+from imabo.server.guarding import protocol_for
 from imabo.server.keys import make_key
 from imabo.server.settings import Settings
 from imabo.stores import Store, open_store
@@ -47,7 +47,7 @@ class RunningServer:
         self.app = make_app(self.store, self.settings, clock=clock)
         config = uvicorn.Config(
             self.app,
-            http=CorkedProtocol,
+            http=protocol_for(self.settings),
             host="127.0.0.1",
             port=port,
             log_config=None,
@@ -63,6 +63,11 @@ class RunningServer:
             time.sleep(0.005)
         self.port: int = self._server.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
+
+    @property
+    def connections(self) -> set[Any]:
+        """The protocols of the connections that are open."""
+        return set(self._server.server_state.connections)
 
     def stop(self) -> None:
         """Stop as on SIGTERM: what was accepted is committed."""

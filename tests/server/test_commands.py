@@ -152,3 +152,10 @@ def test_exposure_is_allowed_with_a_key_or_when_told_so() -> None:
         check_exposure(store, Settings(host="0.0.0.0"))
     store.put_key(make_key("n", "admin", None, at=0.0)[1])
     check_exposure(store, Settings(host="0.0.0.0"))
+
+
+def test_a_service_without_its_database_says_that_it_is_away(tmp_path: Path) -> None:
+    ended = run("serve", f"--store=postgresql:///imabo?host={tmp_path}", "--port=0")
+    assert ended.returncode == 5
+    assert "PostgreSQL" in ended.stderr
+    assert "Traceback" not in ended.stderr

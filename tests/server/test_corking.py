@@ -25,6 +25,9 @@ class Wire(asyncio.Transport):
     def close(self) -> None:
         self.is_closed = True
 
+    def is_closing(self) -> bool:
+        return self.is_closed
+
 
 def corked(*turns: list[bytes], close: bool = False) -> Wire:
     """Write some pieces in each turn of a loop."""

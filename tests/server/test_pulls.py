@@ -156,6 +156,21 @@ def test_a_reward_that_is_no_number_is_refused(api: Api, reward: object) -> None
     assert api.read()["n_rewards"] == 0
 
 
+def test_a_reward_too_large_to_work_with_is_refused_and_asks_go_on(
+    http: httpx.Client,
+) -> None:
+    api = Api(http, "open-ends", reward_range=None)
+    first, second = api.ask(count=2)
+    refused = api.tell(first["id"], 1e155)
+    assert code_of(refused, 422) == "invalid_reward"
+    assert "1e+60" in refused.json()["why"]
+    rewards = [{"pull": first["id"], "reward": -1e61}, {"pull": second["id"], "reward": -1e60}]
+    results = api.http.post("/v1/rewards", json={"rewards": rewards}).json()["results"]
+    assert [result["status"] for result in results] == ["refused", "recorded"]
+    assert len(api.ask(count=10)) == 10
+    assert api.read("/best")["mean"] == -1e60
+
+
 def test_the_study_in_the_store_is_the_study_of_the_api(api: Api, server: RunningServer) -> None:
     pulls = api.ask(count=4)
     with Study.open(api.study, store=server.store) as study:

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from imabo.stores import open_store
-from tests.server.calls import Api
+from tests.postgres.server import AnyServer
+from tests.server.calls import Api, code_of
 from tests.server.shell import serving
 
 
@@ -66,7 +67,7 @@ def test_what_was_accepted_before_the_end_is_committed_and_answered(
     store.close()
 
 
-def test_requests_that_take_longer_than_the_drain_do_not_keep_the_service(
+def test_requests_that_take_longer_than_the_drain_are_told_that_it_is_not_known(
     url: str, tmp_path: Path
 ) -> None:
     with serving(url, "--drain-s=1") as server:
@@ -75,17 +76,47 @@ def test_requests_that_take_longer_than_the_drain_do_not_keep_the_service(
         busy = sqlite3.connect(tmp_path / "imabo.db", isolation_level=None)
         busy.execute("BEGIN IMMEDIATE")
 
-        async def ask() -> None:
+        async def ask() -> list[httpx.Response]:
             async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
-                asking = asyncio.create_task(http.post("/v1/studies/s/pulls"))
+                paths = [f"{path}/pulls" for path in ["/v1/studies/s"] * 3] + [
+                    "/v1/studies/s/expire"
+                ]
+                asking = [asyncio.create_task(http.post(path)) for path in paths]
                 await asyncio.sleep(0.5)
                 server.process.send_signal(signal.SIGTERM)
-                await asyncio.gather(asking, return_exceptions=True)
+                return await asyncio.gather(*asking)
 
-        asyncio.run(ask())
-        assert server.process.wait(30) == 1
-        assert "given up" in server.errors()
+        for answer in asyncio.run(ask()):
+            assert code_of(answer, 503) == "unavailable"
+            assert "not known" in answer.json()["why"]
+            assert answer.headers["retry-after"] == "1"
+        assert server.process.wait(30) == 0
+        assert "left alone" in server.errors()
         busy.close()
+
+
+def test_a_drain_ends_although_the_database_is_frozen(
+    postgres_server: AnyServer, postgres_url: str
+) -> None:
+    with serving(postgres_url, "--drain-s=1") as server:
+        with httpx.Client(base_url=server.url) as http:
+            Api(http, "s").ask()
+
+        async def ask() -> httpx.Response:
+            async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
+                asking = asyncio.create_task(http.post("/v1/studies/s/pulls"))
+                await asyncio.sleep(0.3)
+                server.process.send_signal(signal.SIGTERM)
+                return await asking
+
+        postgres_server.freeze()
+        try:
+            answer = asyncio.run(ask())
+            assert server.process.wait(20) == 0
+        finally:
+            postgres_server.thaw()
+    assert code_of(answer, 503) == "unavailable"
+    assert "not known" in answer.json()["why"]
 
 
 def test_several_workers_share_the_requests_and_the_counts(url: str) -> None:

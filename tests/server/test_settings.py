@@ -17,6 +17,7 @@ from imabo.server.settings import MEANINGS, Settings, is_loopback, read_settings
 # For each setting a good value (none is the default) and some that are wrong.
 GOOD: dict[str, Any] = {
     "store": "sqlite:///other.db",
+    "store_limit_s": 2.0,
     "host": "::1",
     "port": 1234,
     "workers": 3,
@@ -29,9 +30,17 @@ GOOD: dict[str, Any] = {
     "proposals": False,
     "poll_s": 0.5,
     "queue_limit": 7,
+    "study_queue_limit": 6,
+    "commit_threads": 3,
+    "max_exports": 2,
+    "stall_s": 1.5,
+    "receive_s": 2.5,
+    "max_head_bytes": 4096,
+    "max_connections": 10,
 }
 WRONG: dict[str, list[object]] = {
     "store": ["\0", 7],
+    "store_limit_s": [0, "nan", 3601],
     "host": ["\0", False],
     "port": [-1, 65536, "x", 1.5, True],
     "workers": [0, 257, "many"],
@@ -44,6 +53,13 @@ WRONG: dict[str, list[object]] = {
     "proposals": ["perhaps", 2],
     "poll_s": [0, 61, "often"],
     "queue_limit": [0, 1.5],
+    "study_queue_limit": [0, "few"],
+    "commit_threads": [0, 257],
+    "max_exports": [0, "all"],
+    "stall_s": [0, "nan"],
+    "receive_s": [0, "long"],
+    "max_head_bytes": [0, "8k"],
+    "max_connections": [0, "all"],
 }
 
 

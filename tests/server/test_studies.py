@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from urllib.parse import quote
 
@@ -12,6 +14,8 @@ import httpx
 import pytest
 
 from imabo import Study
+from imabo.stores import MemoryStore
+from imabo.stores.base import StudyRecord
 from tests.server.calls import OTHER_SPACE, SPACE, Api, code_of, study_body
 from tests.server.running import RunningServer
 
@@ -26,6 +30,26 @@ def test_a_study_is_created_once_and_creating_it_again_is_harmless(http: httpx.C
     assert first.json()["seed"] == "0"
     assert first.json()["policy"]["type"] == "IMOSS"
     assert datetime.fromisoformat(first.json()["created_at"]).tzinfo is not None
+
+
+def test_of_several_who_create_a_study_at_once_one_made_it() -> None:
+    n = 3
+    gate = threading.Barrier(n)
+
+    class Crowded(MemoryStore):
+        def create(self, study: StudyRecord) -> None:
+            gate.wait(20)  # all of them found that there is no such study yet
+            super().create(study)
+
+    with RunningServer(Crowded()) as server, ThreadPoolExecutor(n) as pool:
+        body = study_body("crowded")
+        calls = [
+            pool.submit(httpx.post, f"{server.url}/v1/studies", json=body, timeout=30)
+            for _ in range(n)
+        ]
+        answers = [call.result() for call in calls]
+    assert sorted(answer.status_code for answer in answers) == [200, 200, 201]
+    assert len({answer.text for answer in answers}) == 1
 
 
 def test_another_study_under_the_same_name_is_a_conflict(http: httpx.Client) -> None:
@@ -105,7 +129,7 @@ def test_best_is_what_the_study_says(api: Api, server: RunningServer) -> None:
 
 def test_an_interval_without_ends_is_null(http: httpx.Client) -> None:
     api = Api(http, "no-ends", reward_range=None)
-    api.tell(api.ask()[0]["id"], 1e300)
+    api.tell(api.ask()[0]["id"], 1e60)
     assert json.loads(http.get(f"{api.path}/best").text, parse_constant=pytest.fail)
 
 
@@ -194,6 +218,8 @@ def test_a_study_that_is_not_there_is_unknown_on_every_route(
         ({"oracle": {"type": "Mixed", "oracle": {"type": "x"}}}, "invalid_setting"),
         ({"oracle": {"type": "IMOSS"}}, "invalid_setting"),
         ({"reward_range": [1, 0]}, "invalid_setting"),
+        ({"reward_range": [0, 1e308]}, "invalid_setting"),
+        ({"reward_range": [0, 5e-324]}, "invalid_setting"),
         ({"reward_range": [1]}, "invalid_request"),
         ({"window_s": 0}, "invalid_request"),
         ({"seed": -1}, "invalid_request"),

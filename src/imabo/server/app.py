@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -15,18 +14,22 @@ from starlette.types import Receive, Scope, Send
 
 from imabo.server.access import Access
 from imabo.server.commits import Commits
-from imabo.server.desk import Desk
+from imabo.server.desk import Desk, Stopping
+from imabo.server.exports import Exports
 from imabo.server.front import Front
 from imabo.server.metrics import Metrics
 from imabo.server.office import Office
 from imabo.server.openapi import declaration, document
 from imabo.server.proposals import Proposals
+from imabo.server.readiness import Readiness
 from imabo.server.routes import OPERATIONS, page
 from imabo.server.routes.table import Switch
 from imabo.server.settings import METRICS_FOLDER, Settings, is_loopback
+from imabo.server.sharing import share_interpreter
 from imabo.stores.base import Store
 
 _LEAVE_EVERY_S = 1.0
+_LAST_WORDS_S = 0.1  # in which requests that are given up are told so
 
 
 def make_app(
@@ -51,12 +54,23 @@ def make_app(
         poll_s=settings.poll_s,
         retention_s=settings.retention_s,
         proposals=Proposals() if settings.proposals else None,
+        threads=settings.commit_threads,
     )
-    commits = Commits(office, limit=settings.queue_limit)
+    commits = Commits(office, limit=settings.queue_limit, study_limit=settings.study_queue_limit)
     shared = os.environ.get(METRICS_FOLDER)
     metrics = Metrics(office, commits, Path(shared) if shared else None)
     access = Access(store, may_be_open=settings.allow_open or is_loopback(settings.host))
-    return Service(Desk(settings, office, commits, access, metrics, threading.Event()))
+    desk = Desk(
+        settings,
+        office,
+        commits,
+        access,
+        metrics,
+        Stopping(),
+        Readiness(office),
+        exports=Exports(settings.max_exports),
+    )
+    return Service(desk)
 
 
 class Service(FastAPI):
@@ -98,14 +112,21 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk = app.desk
     desk.office.start()
     desk.commits.start()
-    leaving = asyncio.create_task(_leave_counts(desk.metrics))
+    beside = [
+        asyncio.create_task(_leave_counts(desk.metrics)),
+        asyncio.create_task(share_interpreter(desk.office.lanes)),
+    ]
     try:
         yield
     finally:
-        await desk.commits.drain(desk.settings.drain_s)
-        leaving.cancel()
-        with suppress(asyncio.CancelledError):
-            await leaving
+        # Who waits for an answer was waited for already; this is for those who left.
+        await desk.commits.drain(desk.stopping.left_s(desk.settings.drain_s))
+        if not desk.stopping.left_s(desk.settings.drain_s):
+            await asyncio.sleep(_LAST_WORDS_S)
+        desk.stopping.has_answered = True
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         await asyncio.to_thread(desk.office.stop)
 
 

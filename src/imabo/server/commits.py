@@ -1,4 +1,4 @@
-"""The group commit: one thread writes for all requests, a transaction a study and round."""
+"""The group commit: what waits for a study is one transaction, and no study waits for another."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import Any, Final
 
 from imabo.engine.requests import Request
@@ -52,90 +53,111 @@ _Done = list[tuple["asyncio.Future[Any]", Any]]
 class Commits:
     """Takes asks and rewards from the event loop and commits them in groups.
 
-    While the thread waits for the disk, requests queue up; it then takes all that is there, and
-    each study's share is one transaction. So the disk flush of one commit serves many requests.
+    While a study's transaction waits for the disk, its requests queue up; the next round takes all
+    that is there, in one transaction. So the disk flush of one commit serves many requests. Each
+    study has a lane of its own (``Lanes``): what holds up one study holds up no other.
 
     Args:
-        office: The studies.
+        office: The studies, and their lanes.
         limit: How many requests may wait; more are refused as ``unavailable``.
+        study_limit: How many of them may be for one study.
     """
 
-    def __init__(self, office: Office, *, limit: int = 10_000) -> None:
+    def __init__(
+        self, office: Office, *, limit: int = 10_000, study_limit: int | None = None
+    ) -> None:
         self._office = office
         self._limit = limit
-        self._queue: SimpleQueue[_Ask | _Tell | None] = SimpleQueue()
+        self._study_limit = limit if study_limit is None else study_limit
         self.is_closed = False
-        self._thread = threading.Thread(target=self._work, name="imabo-commits", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._queues: dict[str, deque[_Ask | _Tell]] = {}  # of the studies that wait for a round
+        # Counted in the event loop alone, from the request to its answer.
         self.n_waiting = 0
+        self.waiting: dict[str, int] = {}
+        self.refused: dict[str, int] = {}
         self.sizes = Histogram(_SIZES)
 
     def start(self) -> None:
-        """Start the thread; call it in the event loop that the requests run in."""
+        """Begin to take requests; call it in the event loop that they run in."""
         self._loop = asyncio.get_running_loop()
-        self._thread.start()
 
     async def drain(self, timeout_s: float) -> bool:
-        """Take no more, commit what was taken, and stop; False when the time was not enough."""
+        """Take no more, and answer what was taken; False when the time was not enough."""
         self.is_closed = True
-        self._queue.put(None)
         until = time.monotonic() + timeout_s
-        while self._thread.is_alive() and time.monotonic() < until:
+        while self.n_waiting and time.monotonic() < until:
             await asyncio.sleep(0.01)  # the loop must go on, to hand out the answers
-        return not self._thread.is_alive()
+        return not self.n_waiting
 
     def ask(self, study: str, request: Request) -> asyncio.Future[Asked]:
         """Ask a study for pulls; the future has them once they are committed."""
-        answer = self._future()
-        self._queue.put(_Ask(study, request, answer))
+        answer = self._future(study)
+        self._put(_Ask(study, request, answer))
         return answer
 
     def tell(
         self, study: str, rewards: Sequence[tuple[str, float]]
     ) -> asyncio.Future[list[ImaboError | None]]:
         """Report rewards of a study's pulls; the future says of each what was wrong with it."""
-        answer = self._future()
-        self._queue.put(_Tell(study, rewards, answer))
+        answer = self._future(study)
+        self._put(_Tell(study, rewards, answer))
         return answer
 
-    def _future(self) -> asyncio.Future[Any]:
+    def _future(self, study: str) -> asyncio.Future[Any]:
         if self.is_closed or self._loop is None:
             raise unavailable("the service is stopping")
         if self._office.is_away:
             raise unavailable()
+        n_waiting = self.waiting.get(study, 0)
+        if n_waiting >= self._study_limit:
+            self.refused[study] = self.refused.get(study, 0) + 1
+            raise unavailable("more requests for this study wait than the service takes on")
         if self.n_waiting >= self._limit:
             raise unavailable("more requests wait than the service takes on")
+        self.waiting[study] = n_waiting + 1
         self.n_waiting += 1
         return self._loop.create_future()
 
-    # --- the thread -----------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        while True:
-            first = self._queue.get()
-            asks: dict[str, list[_Ask]] = {}
-            tells: dict[str, list[_Tell]] = {}
-            size, item = 0, first
-            while item is not None:
-                if isinstance(item, _Ask):
-                    asks.setdefault(item.study, []).append(item)
-                else:
-                    tells.setdefault(item.study, []).append(item)
-                size += item.size
-                if size >= _MAX_ROUND:
-                    break
-                try:
-                    item = self._queue.get_nowait()
-                except Empty:
-                    break
-            if size:
-                # Rewards first: the decisions that follow rest on them.
-                for name, told in tells.items():
-                    self._hand_out(self._tell_all(name, told))
-                for name, asked in asks.items():
-                    self._hand_out(self._ask_all(name, asked))
-            if item is None:
+    def _put(self, item: _Ask | _Tell) -> None:
+        with self._lock:
+            queue = self._queues.get(item.study)
+            if queue is not None:
+                queue.append(item)  # the round that takes it is due already
                 return
+            self._queues[item.study] = deque((item,))
+        self._office.lanes.put(item.study, partial(self._round, item.study))
+
+    # --- in a thread of the study's lane ----------------------------------------------------------
+
+    def _round(self, name: str) -> None:
+        asks, tells, has_more = self._take(name)
+        # Rewards first: the decisions that follow rest on them.
+        if tells:
+            self._hand_out(name, self._tell_all(name, tells))
+        if asks:
+            self._hand_out(name, self._ask_all(name, asks))
+        if has_more:
+            self._office.lanes.put(name, partial(self._round, name))
+
+    def _take(self, name: str) -> tuple[list[_Ask], list[_Tell], bool]:
+        """What waits for a study, up to the size of a round; and whether there is more."""
+        asks: list[_Ask] = []
+        tells: list[_Tell] = []
+        size = 0
+        with self._lock:
+            queue = self._queues[name]
+            while queue and size < _MAX_ROUND:
+                item = queue.popleft()
+                size += item.size
+                if isinstance(item, _Ask):
+                    asks.append(item)
+                else:
+                    tells.append(item)
+            if not queue:
+                del self._queues[name]
+            return asks, tells, bool(queue)
 
     def _ask_all(self, name: str, items: list[_Ask]) -> _Done:
         try:
@@ -168,18 +190,25 @@ class Commits:
         if isinstance(error, UnknownStudy):
             self._office.drop(name)  # deleted by another process
             error = unknown_study(name)
+        elif isinstance(error, StoreError):
+            self._office.failed_at = time.monotonic()
         elif not isinstance(error, ImaboError):
             _log.error("a commit failed", exc_info=error)
             error = internal()
         return [(item.answer, error) for item in items]
 
-    def _hand_out(self, done: _Done) -> None:
-        self.sizes.observe(len(done))
+    def _hand_out(self, name: str, done: _Done) -> None:
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._resolve, done)
+            self._loop.call_soon_threadsafe(self._resolve, name, done)
 
-    def _resolve(self, done: _Done) -> None:
+    def _resolve(self, name: str, done: _Done) -> None:
+        self.sizes.observe(len(done))
         self.n_waiting -= len(done)
+        left = self.waiting[name] - len(done)
+        if left:
+            self.waiting[name] = left
+        else:
+            del self.waiting[name]
         for future, result in done:
             if future.done():
                 continue

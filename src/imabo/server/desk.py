@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
 import anyio
@@ -18,11 +20,19 @@ from starlette.responses import Response
 from imabo.server.access import Access
 from imabo.server.commits import Commits
 from imabo.server.conversions import checked
+from imabo.server.exports import Exports
 from imabo.server.keys import RANKS, may_see
 from imabo.server.limits import check_media_type, parse, read_body
 from imabo.server.metrics import Metrics
 from imabo.server.office import Office
-from imabo.server.problems import forbidden, invalid_request, unknown_pull, unknown_study
+from imabo.server.problems import (
+    forbidden,
+    invalid_request,
+    unavailable,
+    unknown_pull,
+    unknown_study,
+)
+from imabo.server.readiness import Readiness
 from imabo.server.readings import Readings
 from imabo.server.settings import Settings
 from imabo.stores.base import KeyRecord
@@ -32,7 +42,45 @@ B = TypeVar("B", bound=BaseModel)
 
 _LONGEST_NAME: Final = 200
 _IMPORTS_AT_ONCE: Final = 4  # each has a thread to itself; more of them wait
+_AT_ONCE: Final = 4  # reads and changes of one study that have a thread
+_MOST_IN_ROOM: Final = 200
 _PULL_ID: Final = re.compile(r"([0-9A-Za-z_]{1,64})-[1-9][0-9]{0,17}\Z")
+
+
+class Stopping(threading.Event):
+    """Set when the service was told to stop, and since when it is.
+
+    Attributes:
+        has_answered: Whether every request that was taken has its answer.
+
+    Example:
+        >>> stopping = Stopping()
+        >>> stopping.left_s(30.0)
+        30.0
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_answered = False
+        self._since: float | None = None
+
+    def set(self) -> None:
+        """The service was told to stop."""
+        if self._since is None:
+            self._since = monotonic()
+        super().set()
+
+    def left_s(self, drain_s: float) -> float:
+        """What is left of the time to drain."""
+        return drain_s if self._since is None else max(0.0, self._since + drain_s - monotonic())
+
+
+@dataclass(slots=True)
+class Room:
+    """Where requests of one study wait for a thread, and how many they are."""
+
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+    n_requests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +92,14 @@ class Desk:
     commits: Commits
     access: Access
     metrics: Metrics
-    stopping: threading.Event  # set when the service was told to stop
+    stopping: Stopping
+    readiness: Readiness
     readings: Readings = field(default_factory=Readings)
+    exports: Exports = field(default_factory=Exports)
     imports: anyio.CapacityLimiter = field(
         default_factory=lambda: anyio.CapacityLimiter(_IMPORTS_AT_ONCE)
     )
+    rooms: dict[str, Room] = field(default_factory=dict)  # of studies that something is done for
 
 
 def desk_of(request: Request) -> Desk:
@@ -127,7 +178,30 @@ def query_of(request: Request, model: type[B]) -> B:
 
 async def in_thread(work: Callable[..., T], *arguments: Any) -> T:
     """Run something that blocks, while the event loop goes on."""
-    return await anyio.to_thread.run_sync(work, *arguments)
+    # Left to itself when the service gives up at the end of its drain: the caller is told then.
+    return await anyio.to_thread.run_sync(work, *arguments, abandon_on_cancel=True)
+
+
+async def for_study(request: Request, name: str, work: Callable[[], T]) -> T:
+    """Run something that blocks and is about a study.
+
+    A few at a time: requests of a study that is stuck must not take all the threads there are.
+    """
+    rooms = desk_of(request).rooms
+    room = rooms.setdefault(name, Room())
+    if room.n_requests >= _MOST_IN_ROOM:
+        raise unavailable(
+            "more requests for this study are under way than the service takes on",
+            "they wait for each other",
+        )
+    room.n_requests += 1
+    try:
+        async with room.turns:
+            return await in_thread(work)
+    finally:
+        room.n_requests -= 1
+        if not room.n_requests:
+            del rooms[name]
 
 
 def json_answer(value: object, status: int = 200) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import secrets
@@ -16,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from imabo.errors import ImaboError, StoreError
 from imabo.server.desk import Desk, encoded_path, require_role
 from imabo.server.logs import log, log_request, requests
-from imabo.server.problems import Refusal, answer, forbidden, internal, outward
+from imabo.server.problems import Refusal, answer, forbidden, internal, not_known, outward
 from imabo.server.routes.table import METHODS, Switch
 from imabo.server.settings import is_loopback
 
@@ -97,6 +98,11 @@ class Front:
                 raise self._no_route(method, path)
         except ClientDisconnect:
             status = _CLIENT_LEFT
+        except asyncio.CancelledError:
+            # The time to drain is over. What a thread is at may yet be done, or not.
+            if status or not desk.stopping.is_set():
+                raise
+            await self._refuse(not_known(), scope, receive, sending)
         except Exception as error:
             if status:  # too late for an answer: break the connection, so that it is noticed
                 raise

@@ -27,6 +27,7 @@ from imabo.stores.base import KeyRecord
 
 MEDIA_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 
+_STUCK_S: Final = 1.0
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -83,6 +84,9 @@ class Metrics:
             "asks": self.n_asks,
             "rewards": self.n_rewards,
             "waiting": self._commits.n_waiting,
+            "study_waiting": dict(self._commits.waiting),
+            "study_refused": dict(self._commits.refused),
+            "stuck": len(self._office.lanes.stuck(_STUCK_S)),
             "errors": dict(self._errors),
             "drifts": self._office.n_drifts(),
             "sizes": [self._commits.sizes.counts, self._commits.sizes.total],
@@ -120,6 +124,17 @@ class Metrics:
         yield batches
         waiting = sum(c["waiting"] for c in everyone)
         yield GaugeMetricFamily("imabo_queue_length", "requests that wait to be committed", waiting)
+        queues = GaugeMetricFamily(
+            "imabo_study_queue_length", "requests of a study that wait", labels=["study"]
+        )
+        yield _by_study(queues, everyone, "study_waiting", caller)
+        refused = CounterMetricFamily(
+            "imabo_study_refused", "requests that a full queue of a study refused", labels=["study"]
+        )
+        yield _by_study(refused, everyone, "study_refused", caller)
+        stuck = sum(c["stuck"] for c in everyone)
+        text = "studies whose commit has been under way for more than a second"
+        yield GaugeMetricFamily("imabo_studies_stuck", text, stuck)
         yield from self._study_families(caller)
 
     def _error_family(self, everyone: list[dict[str, Any]]) -> Metric:
@@ -136,14 +151,7 @@ class Metrics:
         family = CounterMetricFamily(
             "imabo_drifts", "changes of the world that were noticed", labels=["study"]
         )
-        studies: dict[str, int] = {}
-        for counts in everyone:
-            for name, n in counts["drifts"].items():
-                studies[name] = studies.get(name, 0) + n
-        for name, n in sorted(studies.items()):
-            if may_see(caller, name):
-                family.add_metric([name], n)
-        return family
+        return _by_study(family, everyone, "drifts", caller)
 
     def _request_family(self, everyone: list[dict[str, Any]]) -> Metric:
         family = HistogramMetricFamily(
@@ -185,6 +193,23 @@ class _Page(Collector):
 
     def collect(self) -> Iterator[Metric]:
         return self._metrics.families(self._caller)
+
+
+def _by_study(
+    family: CounterMetricFamily | GaugeMetricFamily,
+    everyone: list[dict[str, Any]],
+    count: str,
+    caller: KeyRecord | None,
+) -> Metric:
+    """Add up a count by study, of the studies that a caller may see."""
+    studies: dict[str, int] = {}
+    for counts in everyone:
+        for name, n in counts[count].items():
+            studies[name] = studies.get(name, 0) + n
+    for name, n in sorted(studies.items()):
+        if may_see(caller, name):
+            family.add_metric([name], n)
+    return family
 
 
 def _counter(name: str, text: str, value: float) -> Metric:

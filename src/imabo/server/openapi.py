@@ -42,7 +42,7 @@ _MEANINGS: Final = {
     "invalid_space": "the space makes no sense",
     "invalid_config": "the space does not allow the configuration",
     "invalid_setting": "a setting cannot be used",
-    "invalid_reward": "the reward is outside the study's range",
+    "invalid_reward": "the reward is outside the study's range, or too large to work with",
     "unknown_study": "no such study, or none that the key may use",
     "unknown_pull": "no such pull, or none that the key may use",
     "unknown_arm": "no such arm",

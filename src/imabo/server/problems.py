@@ -170,13 +170,27 @@ def forbidden(what: str, why: str) -> Refusal:
     return Refusal("forbidden", what, why, "use a key that allows it")
 
 
-def unavailable(what: str = "the database does not answer") -> Refusal:
-    """The service cannot commit anything now."""
+def unavailable(
+    what: str = "the database does not answer",
+    why: str = "nothing can be read or written for the moment",
+) -> Refusal:
+    """The service cannot do this now."""
     return Refusal(
         "unavailable",
         what,
-        "nothing can be read or written for the moment",
+        why,
         "send the request again in a second; asks with a key and rewards may be repeated safely",
+        headers={"Retry-After": "1"},
+    )
+
+
+def not_known() -> Refusal:
+    """The service ends while a request is under way that the database has not answered."""
+    return Refusal(
+        "unavailable",
+        "the service stops before the database answered",
+        "whether the request was done is not known",
+        "send the same request again; asks with a key and rewards may be repeated safely",
         headers={"Retry-After": "1"},
     )
 

@@ -59,6 +59,11 @@ class Proposals:
         if proposals is not None:
             proposals.refresh()
 
+    def is_due(self, name: str) -> bool:
+        """Whether a study wants a proposal prepared; never blocks."""
+        proposals = self._studies.get(name)
+        return proposals is not None and proposals.is_due
+
     def ready(self, name: str) -> int:
         """How many proposals of a study wait to be taken."""
         proposals = self._studies.get(name)
@@ -157,17 +162,23 @@ class StudyProposals:
         means, counts = np.array([*rows, (beliefs.means[-1], beliefs.counts[-1])]).T
         return replace(ready.proposal, beliefs=Beliefs(means, counts, beliefs.state))
 
-    def refresh(self) -> None:
-        """Start to prepare a proposal when there is none, or when it has become old."""
+    @property
+    def is_due(self) -> bool:
+        """Whether there is no proposal, or an old one, and none is being prepared."""
         now = time.monotonic()
         if self._running is not None or now < self._not_before:
-            return
+            return False
+        ready = self._ready
+        if ready is None:
+            return True
         n_rewards = self._study.n_rewards
-        if self._ready is not None:
-            news = n_rewards - self._ready.n_rewards
-            old = news >= max(_STALE_LEAST, _STALE_SHARE * n_rewards)
-            if not old or now < self._ready.made_at + _STALE_S:
-                return
+        is_old = n_rewards - ready.n_rewards >= max(_STALE_LEAST, _STALE_SHARE * n_rewards)
+        return is_old and now >= ready.made_at + _STALE_S
+
+    def refresh(self) -> None:
+        """Start to prepare a proposal when there is none, or when it has become old."""
+        if not self.is_due:
+            return
         prepared = self._study.read(self._job)
         if prepared is None:
             return

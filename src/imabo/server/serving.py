@@ -6,6 +6,7 @@ import gc
 import json
 import math
 import os
+import resource
 import signal
 import socket
 import threading
@@ -18,8 +19,8 @@ import uvicorn
 from imabo.errors import InvalidSetting
 from imabo.server import logs
 from imabo.server.app import make_app
-from imabo.server.corking import CorkedProtocol
 from imabo.server.desk import Desk
+from imabo.server.guarding import protocol_for
 from imabo.server.settings import Settings, is_loopback
 from imabo.server.supervisor import LIFELINE, READY, SETTINGS, SOCKET, supervise
 from imabo.stores import open_store
@@ -27,6 +28,7 @@ from imabo.stores.base import Store
 
 _BACKLOG: Final = 2048
 _RECEIVED: Final = 1 << 18  # bytes of a body that the system keeps: who imports sees how far it is
+_OTHER_FILES: Final = 256  # that the process has open beside its connections
 LAST_GRACE_S: Final = 2.0  # after the drain, for closing what is open
 
 
@@ -38,7 +40,7 @@ def serve(settings: Settings, announce: Callable[[str], None]) -> int:
         announce: Called with the address once requests are answered.
     """
     logs.set_up(settings.log_format)
-    store = open_store(settings.store)
+    store = open_store(settings.store, limit_s=settings.store_limit_s)
     try:
         check_exposure(store, settings)
         listener = listen(settings.host, settings.port)
@@ -97,12 +99,13 @@ def run(
     store: Store, settings: Settings, listener: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve in this process until a signal comes."""
+    _allow_files(settings.max_connections + _OTHER_FILES)
     app = make_app(store, settings)
     gc.freeze()  # what is here now stays: no collection needs to look at it again
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http=CorkedProtocol,
+        http=protocol_for(settings),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -116,6 +119,15 @@ def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     server.run(sockets=[listener])
+
+
+def _allow_files(wanted: int) -> None:
+    """Have the system allow so many open files, a connection being one; as many as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Server(uvicorn.Server):
@@ -133,15 +145,17 @@ class _Server(uvicorn.Server):
         if not self._desk.stopping.is_set():
             self._desk.stopping.set()
             # A thread that waits for the database cannot be ended, nor can Python end before it.
-            end = threading.Timer(self._desk.settings.drain_s + LAST_GRACE_S, _give_up)
+            end = threading.Timer(self._desk.settings.drain_s + LAST_GRACE_S, self._give_up)
             end.daemon = True
             end.start()
         super().handle_exit(sig, frame)
 
-
-def _give_up() -> None:
-    logs.log.error("the time to drain is over; requests that were not answered are given up")
-    os._exit(1)
+    def _give_up(self) -> None:
+        if self._desk.stopping.has_answered:
+            logs.log.warning("the database did not answer in the time to drain; it is left alone")
+            os._exit(0)
+        logs.log.error("the time to drain is over; requests that were not answered are given up")
+        os._exit(1)
 
 
 def work() -> None:
@@ -151,7 +165,7 @@ def work() -> None:
     ready, lifeline = int(os.environ.pop(READY)), int(os.environ.pop(LIFELINE))
     logs.set_up(settings.log_format)
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
-    store = open_store(settings.store)
+    store = open_store(settings.store, limit_s=settings.store_limit_s)
 
     def tell_ready() -> None:
         os.write(ready, b".")

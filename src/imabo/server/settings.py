@@ -20,6 +20,7 @@ LOG_FORMATS: Final = ("text", "json")
 # What each setting means; the command line and the documentation say it in these words.
 MEANINGS: Final[Mapping[str, str]] = {
     "store": "URL of the database: sqlite:///imabo.db or postgresql://user@host/name",
+    "store_limit_s": "seconds that the database may take for one thing; then the answer is 503",
     "host": "address to listen on",
     "port": "port to listen on; 0 takes a free one",
     "workers": "processes that serve, on one socket and one database",
@@ -33,6 +34,15 @@ MEANINGS: Final[Mapping[str, str]] = {
     "proposals": "prepare proposals in the background, so that no request waits for an oracle",
     "poll_s": "seconds after which other processes' changes are looked for at the latest",
     "queue_limit": "requests that may wait for a commit; more are refused for the moment",
+    "study_queue_limit": "requests of one study that may wait for a commit; more are refused for "
+    "the moment",
+    "commit_threads": "studies that are worked on at once; one that is stuck keeps one of them",
+    "max_exports": "exports that run at once; more are refused for the moment",
+    "stall_s": "seconds after which a caller that does not read its answer is cut off",
+    "receive_s": "seconds in which the head of a request must come, and then its body; of an "
+    "import, the next piece of it",
+    "max_head_bytes": "the longest head of a request: its line and all its headers",
+    "max_connections": "connections that may be open at once; more are refused for the moment",
 }
 
 
@@ -49,6 +59,7 @@ class Settings:
     """
 
     store: str = "sqlite:///imabo.db"
+    store_limit_s: float = 8.0
     host: str = "127.0.0.1"
     port: int = 8766
     workers: int = 1
@@ -61,6 +72,13 @@ class Settings:
     proposals: bool = True
     poll_s: float = 1.0
     queue_limit: int = 10_000
+    study_queue_limit: int = 2_000
+    commit_threads: int = 8
+    max_exports: int = 4
+    stall_s: float = 30.0
+    receive_s: float = 20.0
+    max_head_bytes: int = 32_768
+    max_connections: int = 2_000
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -116,8 +134,20 @@ _WHOLE: Final = {
     "max_body_bytes": (1024, 1 << 30),
     "max_import_bytes": (1024, 1 << 40),
     "queue_limit": (1, 1_000_000),
+    "study_queue_limit": (1, 1_000_000),
+    "commit_threads": (1, 256),
+    "max_exports": (1, 1000),
+    "max_head_bytes": (1024, 1 << 20),
+    "max_connections": (1, 1_000_000),
 }
-_SECONDS: Final = {"retention_s": (1.0, 1e10), "drain_s": (0.0, 3600.0), "poll_s": (0.01, 60.0)}
+_SECONDS: Final = {
+    "store_limit_s": (0.1, 3600.0),
+    "retention_s": (1.0, 1e10),
+    "drain_s": (0.0, 3600.0),
+    "poll_s": (0.01, 60.0),
+    "stall_s": (0.1, 3600.0),
+    "receive_s": (0.1, 3600.0),
+}
 _WORDS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from typing import Final
 
-from imabo.bench.engine import Line
 from imabo.bench.service import databases
+from imabo.bench.service.isolation import isolation
 from imabo.bench.service.load import find_tool
 from imabo.bench.service.measures import Plan, processes, slow_oracle, speed
+from imabo.bench.timing import Line
+
+_PARTS: Final = ("speed", "isolation", "processes", "oracle")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for database in (postgres, sqlite):
             if "speed" in options.parts:
                 lines += _shown(speed(database, plan))
+            if "isolation" in options.parts:
+                lines += _shown(isolation(database, plan))
         if "processes" in options.parts:
             lines += _shown(processes(postgres, plan))
         if "oracle" in options.parts:
@@ -66,8 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--parts",
         nargs="+",
-        choices=["speed", "processes", "oracle"],
-        default=["speed", "processes", "oracle"],
+        choices=_PARTS,
+        default=_PARTS,
         help="what to measure",
     )
     return parser

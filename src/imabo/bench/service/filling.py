@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from imabo import Study, oracles, policies
-from imabo.bench.engine import SPACE, new_arms
+from imabo.bench.timing import SPACE, new_arms
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.stores import open_store

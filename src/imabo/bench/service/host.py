@@ -19,9 +19,10 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
-from imabo import oracles
+from imabo import oracles, policies
 from imabo.arms import ActiveSet, Floats
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
+from imabo.policies.base import Rounds
 from imabo.server.serving import address_of, listen, serve
 from imabo.server.settings import Settings
 
@@ -50,6 +51,24 @@ class Slow(Oracle):
             pass
         time.sleep(max(0.0, ends_at - time.monotonic()))
         return draw_new(arms, rng)
+
+
+@dataclass(frozen=True, slots=True)
+class Busy(policies.Informed):
+    """The default policy after a while of computing; in the host it is known to the service.
+
+    Args:
+        seconds: How long the decisions of a group take.
+    """
+
+    seconds: float = 1.0
+
+    def rounds(self, arms: ActiveSet, n: int) -> Rounds:
+        """See ``Policy.rounds``."""
+        ends_at = time.monotonic() + self.seconds
+        while time.monotonic() < ends_at:
+            pass
+        return policies.Informed.rounds(self, arms, n)
 
 
 @contextmanager
@@ -119,9 +138,11 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    # The process of proposals must find the class by the module's own name.
-    from imabo.bench.service.host import Slow as Known
+    # The process of proposals must find the classes by the module's own name.
+    from imabo.bench.service import host
 
-    oracles.Slow = Known  # type: ignore[attr-defined]
+    oracles.Slow = host.Slow  # type: ignore[attr-defined]
     oracles.__all__.append("Slow")
+    policies.Busy = host.Busy  # type: ignore[attr-defined]
+    policies.__all__.append("Busy")
     raise SystemExit(main())

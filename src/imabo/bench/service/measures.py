@@ -11,13 +11,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from imabo import oracles, policies
-from imabo.bench.engine import Line
 from imabo.bench.service import load
 from imabo.bench.service.databases import Database
 from imabo.bench.service.filling import Past, fill
 from imabo.bench.service.host import Slow, hosted
 from imabo.bench.service.load import Call, Load, Tool
 from imabo.bench.service.sample import rate_line, tail_line
+from imabo.bench.timing import Line
 
 Rounds = dict[str, list[Load]]
 

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from imabo.bench.engine import Line
 from imabo.bench.service.load import Load
+from imabo.bench.timing import Line
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from imabo.server.exports import Exports
 from imabo.study import Study
 
 _CHUNK: Final = 65_536
@@ -21,20 +22,29 @@ _MEDIA: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-
 class ExportAnswer(Response):
     """A study as a stream of text; when the caller goes away, the writing ends.
 
+    One who stays and does not read is cut off (see ``imabo.server.guarding``).
+
     Args:
         study: What to write.
         form: ``jsonl`` or ``csv``.
+        exports: Those that run.
     """
 
-    def __init__(self, study: Study, form: str) -> None:
+    def __init__(self, study: Study, form: str, exports: Exports) -> None:
         super().__init__(media_type=_MEDIA[form])
         del self.headers["content-length"]
         self._study = study
         self._form = form
+        self._exports = exports
+        self._thread = anyio.CapacityLimiter(1)  # its own, none of those that all requests share
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         del scope
+        with self._exports.one_more():
+            await self._send(receive, send)
+
+    async def _send(self, receive: Receive, send: Send) -> None:
         sender, receiver = anyio.create_memory_object_stream[bytes](4)
         async with anyio.create_task_group() as group:
             group.start_soon(self._write, sender)
@@ -48,7 +58,9 @@ class ExportAnswer(Response):
 
     async def _write(self, sender: MemoryObjectSendStream[bytes]) -> None:
         async with sender:
-            await anyio.to_thread.run_sync(_export, self._study, self._form, sender)
+            await anyio.to_thread.run_sync(
+                _export, self._study, self._form, sender, limiter=self._thread
+            )
 
 
 async def _watch(receive: Receive, scope: anyio.CancelScope) -> None:

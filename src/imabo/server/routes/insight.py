@@ -17,7 +17,7 @@ from imabo.server.desk import (
     caller_of,
     decoded,
     desk_of,
-    in_thread,
+    for_study,
     json_answer,
     query_of,
     study_name,
@@ -142,7 +142,11 @@ async def _looked(
 ) -> T:
     """What is made of the facts of a request's study, in a thread."""
     desk, study = desk_of(request), study_name(request) if name is None else name
-    return await in_thread(lambda: work(desk.readings.facts(desk.office.study(study))))
+
+    def look() -> T:
+        return work(desk.readings.facts(desk.office.study(study)))
+
+    return await for_study(request, study, look)
 
 
 async def _shared(
@@ -154,8 +158,10 @@ async def _shared(
     def make(facts: insight.Facts) -> bytes:
         return bytes(json_answer(work(facts)).body)
 
-    answer = await in_thread(lambda: desk.readings.answer(desk.office.study(name), key, make))
-    return Answer(answer, 200)
+    def look() -> bytes:
+        return desk.readings.answer(desk.office.study(name), key, make)
+
+    return Answer(await for_study(request, name, look), 200)
 
 
 def _trend(facts: insight.Facts, most: int) -> list[float | None]:

@@ -17,7 +17,7 @@ from imabo.server.desk import (
     decoded,
     desk_of,
     find_study,
-    in_thread,
+    for_study,
     json_answer,
     pull_study,
     query_of,
@@ -102,7 +102,7 @@ async def read_pull(request: Request) -> Response:
     name = await pull_study(request, pull_id)
     office = desk_of(request).office
     try:
-        pull = await in_thread(lambda: office.study(name).pull(pull_id))
+        pull = await for_study(request, name, lambda: office.study(name).pull(pull_id))
     except ImaboError as error:
         raise _shown(error, pull_id) from None
     return json_answer(pull_document(pull, name))
@@ -112,7 +112,9 @@ async def history(request: Request) -> Response:
     """A page of the history, in the order the pulls were served."""
     name, query = study_name(request), query_of(request, PageQuery)
     office = desk_of(request).office
-    page = await in_thread(lambda: office.study(name).pulls(query.after, query.limit))
+    page = await for_study(
+        request, name, lambda: office.study(name).pulls(query.after, query.limit)
+    )
     pulls = [pull_document(pull, name) for pull in page]
     last = int(page[-1].id.rpartition("-")[2]) if len(page) == query.limit else None
     return json_answer({"pulls": pulls, "next": last})

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imabo.checks import stored_oracle, stored_policy
+from imabo.checks import checked_record, require_same, stored_oracle, stored_policy
 from imabo.documents import best_document, event_document, study_document
 from imabo.errors import StudyExists, UnknownStudy
 from imabo.server.conversions import time_of
@@ -15,6 +15,7 @@ from imabo.server.desk import (
     body_of,
     caller_of,
     desk_of,
+    for_study,
     in_thread,
     json_answer,
     query_of,
@@ -42,7 +43,6 @@ from imabo.server.wire import (
 )
 from imabo.space import Space
 from imabo.space.scalars import show
-from imabo.study import Study
 
 
 async def list_studies(request: Request) -> Response:
@@ -69,26 +69,30 @@ async def create_study(request: Request) -> Response:
     require_name(caller_of(request), body.name)
 
     def create() -> tuple[bool, dict[str, Any]]:
-        is_new = body.name not in office.store.seqs()
         ends = body.reward_range
-        study = Study.create(
+        record = checked_record(
             body.name,
             Space.from_dict(sent["space"]),
-            policy=None if body.policy is None else stored_policy(None, sent["policy"]),
-            oracle=None if body.oracle is None else stored_oracle(None, sent["oracle"]),
-            store=office.store,
+            None if body.policy is None else stored_policy(None, sent["policy"]),
+            None if body.oracle is None else stored_oracle(None, sent["oracle"]),
             seed=None if body.seed is None else int(body.seed),
             reward_range=None if ends is None else (ends[0], ends[1]),
             window_s=body.window_s,
-            clock=office.clock,
+            created_at=office.clock(),
         )
-        if office.is_making(study.token):
-            raise StudyExists(
-                f"a study named {show(body.name)} is being imported",
-                "names are unique in a store",
-                "wait until it is there, or choose another name",
-            )
-        return is_new, _read(office, body.name)
+        try:
+            # The store says who of several made it: one.
+            office.store.create(record)
+        except StudyExists:
+            require_same(office.store, record, any_seed=body.seed is None)
+            if office.is_making(office.store.load(body.name).study.token):
+                raise StudyExists(
+                    f"a study named {show(body.name)} is being imported",
+                    "names are unique in a store",
+                    "wait until it is there, or choose another name",
+                ) from None
+            return False, _read(office, body.name)
+        return True, _read(office, body.name)
 
     is_new, study = await in_thread(create)
     return json_answer(study, 201 if is_new else 200)
@@ -110,12 +114,13 @@ async def change_study(request: Request) -> Response:
         desk.readings.forget(study)
         return _read(desk.office, name)
 
-    return json_answer(await in_thread(change))
+    return json_answer(await for_study(request, name, change))
 
 
 async def delete_study(request: Request) -> Response:
     """Delete a study with everything about it."""
-    await in_thread(desk_of(request).office.delete, study_name(request))
+    name, office = study_name(request), desk_of(request).office
+    await for_study(request, name, lambda: office.delete(name))
     return Response(status_code=204)
 
 
@@ -123,7 +128,7 @@ async def best(request: Request) -> Response:
     """The arm to keep if learning stopped now, with an interval for its mean."""
     name, query = study_name(request), query_of(request, LevelQuery)
     office = desk_of(request).office
-    found = await in_thread(lambda: office.study(name).best(query.level))
+    found = await for_study(request, name, lambda: office.study(name).best(query.level))
     return json_answer(best_document(found))
 
 
@@ -135,20 +140,23 @@ async def events(request: Request) -> Response:
     def work() -> dict[str, Any]:
         return {"events": [event_document(one) for one in office.study(name).events(query.limit)]}
 
-    return json_answer(await in_thread(work))
+    return json_answer(await for_study(request, name, work))
 
 
 async def export(request: Request) -> Response:
     """The study as JSON lines (the whole log) or as CSV (a row a pull)."""
     name, query = study_name(request), query_of(request, FormatQuery)
-    study = await in_thread(desk_of(request).office.study, name)
-    return ExportAnswer(study, query.format)
+    desk = desk_of(request)
+    study = await for_study(request, name, lambda: desk.office.study(name))
+    return ExportAnswer(study, query.format, desk.exports)
 
 
 async def expire(request: Request) -> Response:
     """Drop from the pending count what is past its window; asks do this by themselves."""
     name, office = study_name(request), desk_of(request).office
-    return json_answer({"expired": await in_thread(lambda: office.study(name).expire())})
+    return json_answer(
+        {"expired": await for_study(request, name, lambda: office.study(name).expire())}
+    )
 
 
 async def prune(request: Request) -> Response:
@@ -156,7 +164,9 @@ async def prune(request: Request) -> Response:
     name, office = study_name(request), desk_of(request).office
     body, _ = await body_of(request, PruneBody)
     before = time_of(body.before)
-    return json_answer({"pruned": await in_thread(lambda: office.study(name).prune(before))})
+    return json_answer(
+        {"pruned": await for_study(request, name, lambda: office.study(name).prune(before))}
+    )
 
 
 def _read(office: Office, name: str) -> dict[str, Any]:

@@ -19,12 +19,13 @@ async def healthz(request: Request) -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """Whether requests can be served: false while the database is away or the server stops."""
+    """Whether requests can be served: the database answers and takes writes; else why not."""
     desk = desk_of(request)
     if desk.stopping.is_set():
-        raise unavailable("the service is stopping")
-    if not await in_thread(desk.office.probe):
-        raise unavailable()
+        raise unavailable("the service is stopping", "it takes no more requests")
+    problem = await desk.readiness.check()
+    if problem is not None:
+        raise problem
     return json_answer({"status": "ready"})
 
 
