@@ -56,11 +56,13 @@ load-tool:
 			&& apt-get update -qq && apt-get install -y -qq wrk >/dev/null; } \
 		|| echo "WARNING: no wrk and no way to install it: a slower load loop of our own is used"
 
-# Exactly once, the long version: servers are killed and the database restarted under load.
+# Exactly once, the long version: servers are killed and the database restarted under load; then
+# clients with an outbox in a file are killed as well, and a disk is full (a real one with root).
 chaos: $(STAMP)
 	$(BIN)/python -m tests.chaos --store postgres --servers 3 --rewards 50000 --kills 20
 	$(BIN)/python -m tests.chaos --store sqlite --servers 1 --rewards 10000 --kills 10
-	$(BIN)/python -m tests.client.torture --rewards 100000 --minutes 60
+	$(BIN)/python -m tests.client.torture --store sqlite --rewards 100000 --minutes 60
+	$(BIN)/python -m tests.client.torture --store postgres --rewards 100000 --minutes 60
 
 # The tests of the PostgreSQL store and a short chaos run, on every version that is here: the wheel's,
 # and Debian's own (apt-get install postgresql). POSTGRES=/folder/with/its/bin takes another one.

@@ -18,6 +18,7 @@ COMMAND: Final = (sys.executable, "-m", "imabo.cli", "serve", "--port", "0")
 TALKATIVE: Final = {"PYTHONFAULTHANDLER": "1"}
 START_S: Final = 120.0  # much more than a busy machine needs
 STOP_S: Final = 60.0
+STORE_AWAY: Final = 5  # exit status of a server that cannot use its database at the start
 
 
 class Server:
@@ -71,6 +72,16 @@ class Server:
         return f"server: {self._log.name} {what}: {self._log.read_text()}"
 
 
+def tracebacks(folder: Path) -> list[str]:
+    """What is wrong with the logs of servers, ``server-*.log`` in a folder."""
+    wrong = []
+    for log in sorted(folder.glob("server-*.log")):
+        _, traceback, rest = log.read_text().partition("Traceback")
+        if traceback:
+            wrong.append(f"server: {log.name} has a traceback: {rest[:3000]}")
+    return wrong
+
+
 async def _gone(server: Server) -> None:
     await server.process.wait()
 
@@ -109,7 +120,7 @@ class Fleet:
             if server.port:
                 self.servers.append(server)
                 return
-            assert "could not be used" in log.read_text(), log.read_text()
+            assert server.process.returncode == STORE_AWAY, log.read_text()
 
     async def _victim(self, rng: Random) -> Server:
         while not self.servers:
@@ -137,11 +148,7 @@ class Fleet:
         wrong = [f"server: {error}" for error in done if error is not None]
         for found in await asyncio.gather(*(server.end() for server in self.servers)):
             wrong += found
-        for log in sorted(self._folder.glob("server-*.log")):
-            _, traceback, rest = log.read_text().partition("Traceback")
-            if traceback:
-                wrong.append(f"server: {log.name} has a traceback: {rest[:3000]}")
-        return wrong
+        return wrong + tracebacks(self._folder)
 
     async def clean_up(self) -> None:
         """Leave no process behind, whatever happened."""

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+
+from tests.chaos.fleet import COMMAND
 
 ROOT = Path(__file__).parent.parent.parent
 
+_STARTS = 20  # a database that was away a moment ago may be slow
+
 
 class KilledServer:
-    """The service in a process of its own, which dies and comes back on the same port."""
+    """``imabo serve`` in a process of its own, which dies and comes back on the same port.
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    Args:
+        store: The store's URL.
+        options: More for the command line.
+        log: Where its log goes on; its parent's standard error by default.
+    """
+
+    def __init__(self, store: str, options: Sequence[str] = (), log: Path | None = None) -> None:
+        self._command = [*COMMAND, "--store", store, "--no-proposals", *options]
+        self._log = log
         self._port = 0
         self._process: subprocess.Popen[str] | None = None
         self.start()
@@ -25,14 +39,26 @@ class KilledServer:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.client.children.serve", str(self._file)]
-        self._process = subprocess.Popen(
-            [*command, str(self._port)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, "the server did not start"
-        self._port = int(line)
+        """Start it, again when it could not use its database, unless it runs."""
+        for _ in range(_STARTS):
+            if self._process is not None:
+                return
+            with self._log.open("a") if self._log else nullcontext() as log:
+                process = subprocess.Popen(
+                    [*self._command, "--port", str(self._port)],
+                    cwd=ROOT,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                )
+            self._process = process
+            assert process.stdout is not None
+            line = process.stdout.readline()  # "imabo serves http://127.0.0.1:PORT"
+            if line:
+                self._port = int(line.rpartition(":")[2])
+            else:
+                self.kill()
+        assert self._process is not None, "the server did not start"
 
     @property
     def pid(self) -> int:
@@ -45,6 +71,29 @@ class KilledServer:
             self._process.kill()
             self._process.communicate()
             self._process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop it where it is, and let it go on unless it was killed meanwhile."""
+        process = self._process
+        assert process is not None
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    @contextmanager
+    def without_room(self) -> Iterator[None]:
+        """Let it write no file at all, as on a full disk, unless it is killed meanwhile."""
+        process = self._process
+        assert process is not None
+        limit_files(process.pid, 1)
+        try:
+            yield
+        finally:
+            if process.poll() is None:
+                limit_files(process.pid, resource.RLIM_INFINITY)
 
 
 def limit_files(pid: int, size: int) -> None:

@@ -167,7 +167,8 @@ def test_beside_a_web_server_that_handles_sigterm_itself(made: str) -> None:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KilledServer]:
-    server = KilledServer(tmp_path_factory.mktemp("served") / "imabo.db")
+    file = tmp_path_factory.mktemp("served") / "imabo.db"
+    server = KilledServer(f"sqlite:///{file}")
     yield server
     server.kill()
 

@@ -24,7 +24,7 @@ DEFAULT = {"x": 0.5}
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Iterator[KilledServer]:
-    server = KilledServer(tmp_path / "imabo.db")
+    server = KilledServer(f"sqlite:///{tmp_path / 'imabo.db'}")
     yield server
     server.kill()
 

@@ -54,5 +54,5 @@ def test_a_change_of_the_world_appears_while_one_looks(
     assert overflow(page) == 0
     # The accessibility check is put into the page as a script, which its policy would refuse.
     checked, _ = open_page(path_of(api.study), bypass_csp=True, **options)
-    expect(checked.get_by_text("Change noticed")).to_be_visible()
+    expect(checked.get_by_label("What happened").get_by_text("Change noticed")).to_be_visible()
     assert serious(checked) == []

@@ -161,7 +161,10 @@ def test_a_pipeline_that_nobody_reads_is_left_with_its_sender() -> None:
         assert sent < len(requests)
         # As many as fit in what is parsed at a time; all 200,000 would take 500 MB.
         (connection,) = server.connections
-        assert 0 < len(connection.pipeline) < 200
+        eventually(
+            lambda: len(connection.pipeline) > 0
+        )  # on a busy machine it may come to it later
+        assert len(connection.pipeline) < 200
 
 
 def test_a_pipeline_is_answered_whole_and_in_order(strict: RunningServer) -> None:

@@ -78,10 +78,10 @@ def test_requests_that_take_longer_than_the_drain_are_told_that_it_is_not_known(
 
         async def ask() -> list[httpx.Response]:
             async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
-                paths = [f"{path}/pulls" for path in ["/v1/studies/s"] * 3] + [
-                    "/v1/studies/s/expire"
-                ]
-                asking = [asyncio.create_task(http.post(path)) for path in paths]
+                pulls, expire = "/v1/studies/s/pulls", "/v1/studies/s/expire"
+                asking = [asyncio.create_task(http.post(pulls)) for _ in range(3)]
+                await asyncio.sleep(0.5)
+                asking.append(asyncio.create_task(http.post(expire)))  # behind the others
                 await asyncio.sleep(0.5)
                 server.process.send_signal(signal.SIGTERM)
                 return await asyncio.gather(*asking)

@@ -48,10 +48,11 @@ def _open_postgres(url: str, limit_s: float | None) -> Store:
     try:
         from imabo.stores.postgres import PostgresStore
     except ModuleNotFoundError as error:
-        if error.name not in ("sqlalchemy", "psycopg"):
+        package = (error.name or "").partition(".")[0]
+        if package not in ("sqlalchemy", "psycopg"):
             raise
         raise MissingExtra(
-            f"a PostgreSQL store needs {error.name}, which is not installed",
+            f"a PostgreSQL store needs {package}, which is not installed",
             "imabo itself needs only NumPy and SciPy",
             'run: pip install "imabo[postgres]"',
         ) from error

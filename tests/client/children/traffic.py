@@ -6,29 +6,45 @@ service meanwhile. It is written after that, and a killed process loses none of 
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import random
 import sys
+import time
 
 from imabo.client import Client
-from tests.client.torture import NAME, reward_of
 
+NAME = "s"
 DEFAULT = {"letter": "a"}
+_MOST_HELD = 50
+
+
+def reward_of(pull: str) -> float:
+    """A reward with all its digits, which anybody can work out again."""
+    return int(hashlib.sha1(pull.encode()).hexdigest()[:13], 16) / 2**52
 
 
 def main(url: str, outbox: str, log: str, seed: str) -> None:
     """Tell one by one, later, and many at once."""
     rng = random.Random(seed)
     told = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    client = Client(url, outbox=outbox, retries=0, timeout_s=1.0, flush_s=1.0)
+    # A server whose database hangs answers in time for some of them, and too late for others.
+    timeout_s = rng.choice((1.0, 3.0))
+    client = Client(url, outbox=outbox, retries=0, timeout_s=timeout_s, flush_s=1.0)
     study = client.study(NAME)
+    held: list[str] = []  # pulls whose reward comes later, when the service is away
     while True:
         count = rng.choice((1, 1, 1, 20, 200))
         pulls = study.ask(count=count, default=DEFAULT, deadline_s=1.0)
         ids = [pull.id for pull in pulls if pull.reason != "default"]
         dice = rng.random()
-        if dice < 0.2:
+        if not ids:
+            time.sleep(0.01)  # not to take the processor from the service that comes back
+            ids, held = held[:5], held[5:]
+        elif len(held) < _MOST_HELD:
+            held.append(ids.pop())
+        if dice < 0.2 and ids:
             answers = study.tell_many([(pull, reward_of(pull)) for pull in ids])
             ids = [pull for pull, error in zip(ids, answers, strict=True) if error is None]
             os.write(told, "".join(f"{pull}\n" for pull in ids).encode())
