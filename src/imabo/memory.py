@@ -9,7 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from math import lgamma
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,17 +130,19 @@ class Memory:
         whole = None
         weight = gone = gone_sum = 0.0
         unchanged = 1.0
+        exp, log_evidence = math.exp, self._log_evidence
         for split in splits:
-            if split.n >= n:
+            n_before, sum_before, prior, before = split
+            if n_before >= n:
                 continue
             if whole is None:
-                whole = self._log_evidence(n, total)
-            after = self._log_evidence(n - split.n, total - split.sum)
-            odds = split.prior * math.exp(min(split.log_evidence + after - whole, _LARGEST))
-            unchanged -= split.prior
+                whole = log_evidence(n, total)
+            after = log_evidence(n - n_before, total - sum_before)
+            odds = prior * exp(min(before + after - whole, _LARGEST))
+            unchanged -= prior
             weight += odds
-            gone += odds * split.n
-            gone_sum += odds * split.sum
+            gone += odds * n_before
+            gone_sum += odds * sum_before
         if not weight:
             return n, total
         weight += unchanged
@@ -175,14 +178,16 @@ class Memory:
             # mean ~ N(level, dispersion), up to terms that do not depend on where a cut is
             beyond = total - n * self.level
             return 0.5 * (beyond * beyond / ((n + 1.0) * self.dispersion) - math.log(n + 1.0))
+        a, b, both, dispersion, log_prior = self._terms
+        good = (0.0 if total < 0.0 else total if total < n else n) / dispersion
+        n /= dispersion
+        return lgamma(a + good) + lgamma(b + n - good) - lgamma(both + n) + log_prior
+
+    @cached_property
+    def _terms(self) -> tuple[float, float, float, float, float]:
+        """What the evidence of every stretch is worked out from."""
         a, b = self._shapes
-        n, good = n / self.dispersion, min(max(total, 0.0), n) / self.dispersion
-        return (
-            math.lgamma(a + good)
-            + math.lgamma(b + n - good)
-            - math.lgamma(a + b + n)
-            + self._log_prior
-        )
+        return a, b, a + b, self.dispersion, lgamma(a + b) - lgamma(a) - lgamma(b)
 
     @cached_property
     def _shapes(self) -> tuple[float, float]:
@@ -191,11 +196,6 @@ class Memory:
             max(strength * self.level, _LEAST_SHAPE),
             max(strength * (1.0 - self.level), _LEAST_SHAPE),
         )
-
-    @cached_property
-    def _log_prior(self) -> float:
-        a, b = self._shapes
-        return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
 
     # --- as a store keeps it --------------------------------------------------------------------
 
@@ -234,8 +234,7 @@ class Memory:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
+class _Split(NamedTuple):
     """An arm's rewards before a moment, with the prior of a change there."""
 
     n: float

@@ -22,7 +22,6 @@ from imabo.policies.expectations import (
     expected_means,
     freshness,
     most_expected,
-    prior_counts,
 )
 from imabo.policies.feedback import UNSERVED, effective_counts, least_count, rate_of
 from imabo.randomness import Draws
@@ -89,7 +88,7 @@ class Index:
 
     def terms(self, arms: ActiveSet, now: Moment) -> tuple[Floats, Floats]:
         """Mean and budget of every arm."""
-        prior = prior_counts(arms, self.trust, self.limit)
+        prior = np.minimum(arms.prior_counts, now.most) * now.fresh  # eq. (expectation)
         n = effective_counts(arms, now.rate)
         budgets = np.maximum(np.log(now.round / (now.n_servable * n)), 0.0)
         budgets *= self.bonus / (np.maximum(prior, ANCHOR) + n)
