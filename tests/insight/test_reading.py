@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from imabo import Study, insight
-from imabo.bench.insight import fill
 from imabo.errors import InvalidSetting, StoreClosed, UnknownArm
 from imabo.insight.sampling import PAGE, PAGES, sample_pulls
 from imabo.stores import MemoryStore, open_store
 from imabo.stores.base import NewPull, PullRecord
 from imabo.testing.study.base import ManualClock
+from imabo_bench.insight import fill
 from tests.insight.story import SPACE, eventful, instant, make
 from tests.study.traffic import SPACES, WINDOW_S, Traffic
 

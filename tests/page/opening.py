@@ -17,8 +17,8 @@ from typing import Final
 
 from playwright.sync_api import Browser
 
-from imabo.bench.insight import fill, n_arms_at
 from imabo.stores import open_store
+from imabo_bench.insight import fill, n_arms_at
 from tests.page.browsing import WIDE, running_browser, watched_page
 from tests.page.studies import path_of
 from tests.server.running import RunningServer

@@ -14,8 +14,8 @@ import pytest
 
 import imabo_rag
 from imabo import Space, Study
-from imabo.bench.methods.base import Served
 from imabo.recommend import Best
+from imabo_bench.methods.base import Served
 from imabo_rag import Cache, Pipeline, own_questions, rag_space
 from imabo_rag.commands import main
 from imabo_rag.pipeline import Answer

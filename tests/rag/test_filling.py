@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from imabo.bench.problems import hotpotqa
 from imabo.errors import MissingData
+from imabo_bench.problems import hotpotqa
 from imabo_rag import Cache, Endpoint, EndpointSettings, Pipeline, own_questions, rag_space
 from imabo_rag.filling import even_temperatures, fill
 from imabo_rag.local_model import MODEL

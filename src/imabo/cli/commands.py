@@ -15,7 +15,7 @@ def _load_server(parsers: Subparsers) -> None:
 
 
 def _load_bench(parsers: Subparsers) -> None:
-    from imabo.bench.commands import add_parser
+    from imabo_bench.commands import add_parser
 
     add_parser(parsers)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.methods.imoss_tabpfn import VARIABLE
+from imabo_bench.methods.imoss_tabpfn import VARIABLE
 from tests.oracles.checkpoint import checkpoint as checkpoint
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from imabo.bench.methods import Player
-from imabo.bench.problems.base import Problem
 from imabo.space import Choice, Config, Float, Int, Space
+from imabo_bench.methods import Player
+from imabo_bench.problems.base import Problem
 
 Mean = Callable[[dict[str, Any]], float]
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from imabo.bench.methods import method_names, open_method
-from imabo.bench.methods.ab_test import ABTest
-from imabo.bench.methods.instant import InstantPlayer
-from imabo.bench.methods.late import LatePlayer
-from imabo.bench.methods.study import StudyMethod
-from imabo.bench.methods.thompson import Thompson
-from imabo.bench.methods.tpe_k import TPEK
-from imabo.bench.problems.base import Problem
-from imabo.bench.problems.toy import Toy
 from imabo.errors import InvalidSetting
 from imabo.space import Config
+from imabo_bench.methods import method_names, open_method
+from imabo_bench.methods.ab_test import ABTest
+from imabo_bench.methods.instant import InstantPlayer
+from imabo_bench.methods.late import LatePlayer
+from imabo_bench.methods.study import StudyMethod
+from imabo_bench.methods.thompson import Thompson
+from imabo_bench.methods.tpe_k import TPEK
+from imabo_bench.problems.base import Problem
+from imabo_bench.problems.toy import Toy
 from tests.bench.methods.problems import BRANCHES, FENCED, PAIR
 
 ROUNDS = 140

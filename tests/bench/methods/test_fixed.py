@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from imabo.bench.methods import open_method
-from imabo.bench.methods.ab_test import ABTestPlayer
-from imabo.bench.methods.fixed import FixedPlayer, distinct_draws
-from imabo.bench.methods.thompson import BetaPlayer, NormalPlayer
-from imabo.bench.problems.toy import Toy
 from imabo.space import Config
+from imabo_bench.methods import open_method
+from imabo_bench.methods.ab_test import ABTestPlayer
+from imabo_bench.methods.fixed import FixedPlayer, distinct_draws
+from imabo_bench.methods.thompson import BetaPlayer, NormalPlayer
+from imabo_bench.problems.toy import Toy
 from tests.bench.methods.problems import PAIR, Small, played
 
 TOY = Toy("gaussian")  # coin flips

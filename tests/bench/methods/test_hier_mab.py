@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from imabo.bench.methods import open_method
-from imabo.bench.methods.hier_mab import UCB1, HierMABPlayer, axis_units
-from imabo.bench.problems.toy import Toy
 from imabo.space import Choice, Config, Float, Int, Space
 from imabo.space.base import Parameter
 from imabo.space.scalars import Scalar
+from imabo_bench.methods import open_method
+from imabo_bench.methods.hier_mab import UCB1, HierMABPlayer, axis_units
+from imabo_bench.problems.toy import Toy
 from tests.bench.methods.problems import BRANCHES, FENCED, PAIR, Small, played
 
 

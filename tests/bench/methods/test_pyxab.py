@@ -12,12 +12,12 @@ from PyXAB.algos.HOO import T_HOO
 from PyXAB.algos.StoSOO import StoSOO
 from PyXAB.algos.StroquOOL import StroquOOL
 
-from imabo.bench.methods import open_method
-from imabo.bench.methods.base import Player
-from imabo.bench.methods.pyxab import TreePlayer
-from imabo.bench.problems.toy import Toy
 from imabo.errors import InvalidSetting
 from imabo.space import Choice, Config, Float, Int, Space
+from imabo_bench.methods import open_method
+from imabo_bench.methods.base import Player
+from imabo_bench.methods.pyxab import TreePlayer
+from imabo_bench.problems.toy import Toy
 from tests.bench.methods.problems import FENCED, PAIR, Small, played
 
 ROUNDS = 700

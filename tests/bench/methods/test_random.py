@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from imabo.bench.methods import open_method
-from imabo.bench.problems.toy import Toy
+from imabo_bench.methods import open_method
+from imabo_bench.problems.toy import Toy
 from tests.bench.methods.problems import played
 
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from imabo.bench.methods import method_names, open_method
 from imabo.errors import InvalidSetting, MissingExtra
+from imabo_bench.methods import method_names, open_method
 from tests.bench.methods.problems import PAIR
 
 PROMISED = {

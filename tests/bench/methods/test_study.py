@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imabo.bench.methods import method_names, open_method
-from imabo.bench.methods.study import StudyMethod, best_by_interval, highest_mean
-from imabo.bench.problems.toy import Toy
 from imabo.oracles import Random
 from imabo.policies import IMOSS
+from imabo_bench.methods import method_names, open_method
+from imabo_bench.methods.study import StudyMethod, best_by_interval, highest_mean
+from imabo_bench.problems.toy import Toy
 from tests.bench.methods.problems import PAIR, played
 
 TOY = Toy("gaussian")

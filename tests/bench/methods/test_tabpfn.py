@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.methods import open_method
-from imabo.bench.methods.imoss_tabpfn import VARIABLE
 from imabo.errors import MissingData, MissingExtra
+from imabo_bench.methods import open_method
+from imabo_bench.methods.imoss_tabpfn import VARIABLE
 from tests.bench.methods.problems import PAIR
 
 

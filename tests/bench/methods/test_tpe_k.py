@@ -8,9 +8,9 @@ import numpy as np
 import optuna
 import pytest
 
-from imabo.bench.methods import open_method
-from imabo.bench.methods.tpe_k import TPEPlayer
 from imabo.space import Choice, Config, Float, Int, Space
+from imabo_bench.methods import open_method
+from imabo_bench.methods.tpe_k import TPEPlayer
 from tests.bench.methods.problems import BRANCHES, Small, played
 
 MIXED = Space(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.build.arff import Examples, read
+from imabo_bench.build.arff import Examples, read
 
 PROJECT = Path(__file__).parents[3]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from imabo.bench.build import krvskp, rf_grid
-from imabo.bench.build.arff import read
-from imabo.bench.build.filling import fill, write
 from imabo.errors import InvalidSetting, MissingData
+from imabo_bench.build import krvskp, rf_grid
+from imabo_bench.build.arff import read
+from imabo_bench.build.filling import fill, write
 
 ARFF = r"""% a comment
 @relation made
@@ -74,7 +74,7 @@ WHOLE = [[0, 1], [10, 11], [20, 21], [30, 31]]
 def test_a_stopped_build_goes_on_only_with_the_same_settings(
     seed: int, asked: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("imabo.bench.build.filling.SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr("imabo_bench.build.filling.SAVE_EVERY_S", 0.0)
     partial = tmp_path / "made.partial"
     with pytest.raises(KeyboardInterrupt):
         fill((4, 2), Row(stop_at=2), partial, {"seed": 0})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.problems import cache
+from imabo_bench.problems import cache
 
 
 def never() -> float:

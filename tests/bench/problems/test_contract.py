@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from imabo.bench.problems import Problem, open_problem
+from imabo_bench.problems import Problem, open_problem
 
 SHIPPED = [
     "toy/sin1",

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from imabo.bench.problems import open_problem
-from imabo.bench.problems.base import Problem
-from imabo.bench.problems.delays import Delay, open_delay
-from imabo.bench.problems.toy import Toy
 from imabo.errors import InvalidSetting
 from imabo.space import Config, Float, Space
+from imabo_bench.problems import open_problem
+from imabo_bench.problems.base import Problem
+from imabo_bench.problems.delays import Delay, open_delay
+from imabo_bench.problems.toy import Toy
 
 
 class Timed(Problem):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imabo.bench.play import play
-from imabo.bench.problems.data import open_table
-from imabo.bench.problems.hotpotqa import (
+from imabo.errors import InvalidSetting
+from imabo.space import Config
+from imabo_bench.play import play
+from imabo_bench.problems.data import open_table
+from imabo_bench.problems.hotpotqa import (
     FIFTHS,
     PROMPTS,
     READER,
@@ -16,8 +18,6 @@ from imabo.bench.problems.hotpotqa import (
     HotpotQA,
     read_rewards,
 )
-from imabo.errors import InvalidSetting
-from imabo.space import Config
 
 WRITING: Config = {"model": WRITER, "prompt": "zero_shot", "top_k": 3, "temperature": 0.37}
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from imabo.bench.problems import open_problem, problem_names
 from imabo.errors import MissingData, MissingExtra
 from imabo.space import Config
+from imabo_bench.problems import open_problem, problem_names
 
 DEPTHS, FEATURES, LEAVES, SPLITS = (1, 50), (0.0, 0.5, 1.0), (1, 3, 5, 7, 9, 20), (2, 128)
 SEEDS = (665, 1319)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from imabo.arms import Floats
-from imabo.bench.build import krvskp as build
-from imabo.bench.build.training import scikit_learn, split
-from imabo.bench.problems.krvskp import AXES, KrVsKp, LogSurface, table_of
 from imabo.errors import InvalidSetting
 from imabo.space import Config, Float, Space
+from imabo_bench.build import krvskp as build
+from imabo_bench.build.training import scikit_learn, split
+from imabo_bench.problems.krvskp import AXES, KrVsKp, LogSurface, table_of
 from tests.bench.problems.arff_files import examples_of
 
 MODELS = pytest.mark.parametrize("model", AXES)
@@ -121,7 +121,7 @@ def test_a_problem_survives_pickling() -> None:
 
 @MODELS
 def test_the_note_beside_the_table_describes_it(model: str) -> None:
-    path = files("imabo.bench.problems.data") / f"{table_of(model)}.json"
+    path = files("imabo_bench.problems.data") / f"{table_of(model)}.json"
     note = json.loads(path.read_text("utf-8"))
     first, second, low, high = AXES[model]
     size = build.GRIDS[model].size

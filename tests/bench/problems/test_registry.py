@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.problems import open_problem, problem_names
 from imabo.errors import InvalidSetting, MissingData, MissingExtra
+from imabo_bench.problems import open_problem, problem_names
 
 NEED_DATA = ("lcbench", "rbv2-xgboost", "hpobench-rf")
 

@@ -8,11 +8,11 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from imabo.bench.build import rf_grid as build
-from imabo.bench.build.training import split
-from imabo.bench.problems.data import shares
-from imabo.bench.problems.rf_grid import AXES, TABLE, RfGrid
 from imabo.space import Choice, Space
+from imabo_bench.build import rf_grid as build
+from imabo_bench.build.training import split
+from imabo_bench.problems.data import shares
+from imabo_bench.problems.rf_grid import AXES, TABLE, RfGrid
 from tests.bench.problems.arff_files import examples_of
 
 ARMS = [dict(zip(AXES, arm, strict=True)) for arm in itertools.product(*AXES.values())]
@@ -60,7 +60,7 @@ def test_a_problem_survives_pickling() -> None:
 
 
 def test_the_note_beside_the_table_describes_it() -> None:
-    note = json.loads((files("imabo.bench.problems.data") / f"{TABLE}.json").read_text("utf-8"))
+    note = json.loads((files("imabo_bench.problems.data") / f"{TABLE}.json").read_text("utf-8"))
     assert note["axes"] == {name: list(values) for name, values in AXES.items()}
     assert (note["trees"], tuple(note["seeds"])) == (build.TREES, build.SEEDS)
     assert shares(TABLE).shape == (9, 10, 5, 5, len(note["seeds"]))

@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from imabo.bench.play import play
-from imabo.bench.problems import Problem, open_problem, problem_names
-from imabo.bench.problems.delays import open_delay
-from imabo.bench.problems.situations import INSTANCES, KINDS
-from imabo.bench.problems.situations.changing import CHANGE, STRETCH
-from imabo.bench.problems.situations.hill import Hill
-from imabo.bench.problems.situations.rewards import BetaAround, Flip, Graded
-from imabo.bench.problems.situations.situation import Changing, Situation
-from imabo.bench.problems.situations.surfaces import Bumps, Cliff, Decoy
 from imabo.errors import InvalidSetting
 from imabo.space import Config, Float, Scalar
+from imabo_bench.play import play
+from imabo_bench.problems import Problem, open_problem, problem_names
+from imabo_bench.problems.delays import open_delay
+from imabo_bench.problems.situations import INSTANCES, KINDS
+from imabo_bench.problems.situations.changing import CHANGE, STRETCH
+from imabo_bench.problems.situations.hill import Hill
+from imabo_bench.problems.situations.rewards import BetaAround, Flip, Graded
+from imabo_bench.problems.situations.situation import Changing, Situation
+from imabo_bench.problems.situations.surfaces import Bumps, Cliff, Decoy
 
 STILL = ("few", "prompts", "rare", "wide", "knobs", "cliff", "flat", "judge", "beta", "decoy")
 MOVING = ("move", "fall", "rise", "walk", "rhythm", "rate")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from imabo.arms import Floats
-from imabo.bench.problems.table import TableProblem, grid_of
 from imabo.space import Scalar
+from imabo_bench.problems.table import TableProblem, grid_of
 
 
 class Small(TableProblem):

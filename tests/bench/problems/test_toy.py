@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from imabo.bench.problems.toy import NAMES, Toy
 from imabo.errors import InvalidSetting
 from imabo.space import Config
+from imabo_bench.problems.toy import NAMES, Toy
 
 
 def at(toy: Toy, x: float) -> float:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from imabo.bench.problems import wrappers
-from imabo.bench.problems.base import Problem
-from imabo.bench.problems.toy import Toy
-from imabo.bench.problems.wrappers import Bernoulli, Discretised, Noisy
 from imabo.errors import InvalidSetting
 from imabo.space import Choice, Config, Float, Int, Space
+from imabo_bench.problems import wrappers
+from imabo_bench.problems.base import Problem
+from imabo_bench.problems.toy import Toy
+from imabo_bench.problems.wrappers import Bernoulli, Discretised, Noisy
 
 
 class Mixed(Problem):

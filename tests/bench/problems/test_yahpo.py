@@ -11,11 +11,11 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from imabo.bench.problems import open_problem
-from imabo.bench.problems.lcbench import LCBench
-from imabo.bench.problems.rbv2 import RBv2XGBoost
 from imabo.errors import MissingExtra
 from imabo.space import Choice, Config, Float, Int
+from imabo_bench.problems import open_problem
+from imabo_bench.problems.lcbench import LCBench
+from imabo_bench.problems.rbv2 import RBv2XGBoost
 
 NETWORK: Config = {
     "num_layers": 3,

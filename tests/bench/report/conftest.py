@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.report import write_report
-from imabo.bench.report.browser import find_browser
+from imabo_bench.report import write_report
+from imabo_bench.report.browser import find_browser
 from tests.bench.report import synthetic
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from imabo.bench.report.data import Group, groups_of
-from imabo.bench.report.rows import Run, read_run
+from imabo_bench.report.data import Group, groups_of
+from imabo_bench.report.rows import Run, read_run
 
 Row = dict[str, Any]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.report import write_report
-from imabo.bench.report.browser import LIGHT, dump_page
-from imabo.bench.report.page import plotly_script
 from imabo.errors import MissingExtra
+from imabo_bench.report import write_report
+from imabo_bench.report.browser import LIGHT, dump_page
+from imabo_bench.report.page import plotly_script
 from tests.bench.report import synthetic
 
 # Runs before everything else in the page and writes what goes wrong where the test can see it.

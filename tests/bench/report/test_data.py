@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from imabo.bench.report.data import (
+from imabo_bench.report.data import (
     arm_quantiles,
     curves_of,
     ellipse_of,

@@ -4,12 +4,12 @@ from importlib import import_module
 
 import pytest
 
-from imabo.bench.problems import open_problem
-from imabo.bench.report.data import Split, curves_of, groups_of
-from imabo.bench.report.figures import COLOURS, curve_figure, looks_of, split_figure
-from imabo.bench.report.landscape import landscape_of
-from imabo.bench.report.rows import read_results
-from imabo.bench.report.sections import Drawing, sections_of
+from imabo_bench.problems import open_problem
+from imabo_bench.report.data import Split, curves_of, groups_of
+from imabo_bench.report.figures import COLOURS, curve_figure, looks_of, split_figure
+from imabo_bench.report.landscape import landscape_of
+from imabo_bench.report.rows import read_results
+from imabo_bench.report.sections import Drawing, sections_of
 from tests.bench.report import synthetic
 
 

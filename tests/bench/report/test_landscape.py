@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from imabo.bench.problems.base import Problem
-from imabo.bench.report.landscape import heat_map_of, landscape_of
 from imabo.space import Choice, Config, Float, Int, Space
+from imabo_bench.problems.base import Problem
+from imabo_bench.report.landscape import heat_map_of, landscape_of
 
 
 class Known(Problem):

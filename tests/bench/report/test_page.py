@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.report import write_report
-from imabo.bench.report.page import plotly_script
 from imabo.errors import MissingExtra
+from imabo_bench.report import write_report
+from imabo_bench.report.page import plotly_script
 from tests.bench.report import synthetic
 from tests.bench.report.synthetic import HOSTILE
 

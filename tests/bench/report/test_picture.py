@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from imabo.bench.report.picture import (
+from imabo.errors import MissingData
+from imabo_bench.report.picture import (
     GAP,
     HEIGHT,
     RIGHT,
@@ -19,7 +20,6 @@ from imabo.bench.report.picture import (
     draw,
     write_picture,
 )
-from imabo.errors import MissingData
 from tests.bench.report import synthetic
 
 SVG = "{http://www.w3.org/2000/svg}"

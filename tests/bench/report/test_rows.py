@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from imabo.bench.report import write_report
-from imabo.bench.report.rows import read_results, read_run
 from imabo.errors import MissingData
+from imabo_bench.report import write_report
+from imabo_bench.report.rows import read_results, read_run
 from tests.bench.report import synthetic
 
 

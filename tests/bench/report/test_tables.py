@@ -5,8 +5,8 @@ import math
 import pytest
 from scipy import stats
 
-from imabo.bench.report.rows import Run
-from imabo.bench.report.tables import notes_of, overview_of, paired_p_value, standings_of
+from imabo_bench.report.rows import Run
+from imabo_bench.report.tables import notes_of, overview_of, paired_p_value, standings_of
 from tests.bench.report.synthetic import group, run
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 from urllib.parse import quote
 
-from imabo.bench.methods.base import Served
 from imabo.client import Client, RemoteStudy
 from imabo.demo.service import service
 from imabo.errors import NoRewards
 from imabo.recommend import Best
 from imabo.space import Space
+from imabo_bench.methods.base import Served
 from imabo_rag.cache import Cache
 from imabo_rag.endpoint import Endpoint
 from imabo_rag.local_model import model_file

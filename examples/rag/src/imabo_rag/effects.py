@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from imabo.arms import Floats
-from imabo.bench.problems.hotpotqa import PROMPTS, READER, WRITER, Rewards, read_rewards
+from imabo_bench.problems.hotpotqa import PROMPTS, READER, WRITER, Rewards, read_rewards
 
 
 def effects(rewards: Rewards | None = None) -> Iterator[str]:

@@ -9,11 +9,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from imabo.bench.methods.base import Served
-from imabo.bench.methods.hier_mab import HierMABPlayer
-from imabo.bench.methods.random import RandomPlayer
-from imabo.bench.problems.base import Problem
 from imabo.space import Config, Space
+from imabo_bench.methods.base import Served
+from imabo_bench.methods.hier_mab import HierMABPlayer
+from imabo_bench.methods.random import RandomPlayer
+from imabo_bench.problems.base import Problem
 from imabo_rag.pipeline import Answer, Pipeline
 from imabo_rag.questions import Question
 

@@ -1,0 +1,167 @@
+"""Comparisons of runs in which the world changes, or in which it must not seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from imabo_bench.claims.base import Comparison, Evidence, Finding, mean_and_error
+from imabo_bench.play import Row
+
+_STRETCH: Final = 50  # rounds between two checkpoints of a world that changes
+
+
+def _between(row: Row, column: str, start: int, end: int) -> float:
+    """How much a cumulative column grew between two checkpoints."""
+    places = [row["checkpoints"].index(t) for t in (start, end)]
+    first, last = (row[column][place] for place in places)
+    return float(last - first)
+
+
+@dataclass(frozen=True)
+class Share(Comparison):
+    """A method earns at least a share of what the best at that moment would, in a stretch."""
+
+    method: str
+    problems: tuple[str, ...]
+    start: int
+    end: int
+    least: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding a problem."""
+        found = []
+        for problem in self.problems:
+            rows = evidence.rows(problem, self.method).values()
+            shares = [
+                _between(row, "earned", self.start, self.end)
+                / _between(row, "attainable", self.start, self.end)
+                for row in rows
+            ]
+            mean, error = mean_and_error(shares)
+            words = (
+                f"{problem}: {self.method} earns {mean:.3f} ± {error:.3f} of the best in rounds "
+                f"{self.start} to {self.end} (lowest {min(shares):.3f}), at least {self.least:g}"
+            )
+            found.append(Finding(mean >= self.least, f"{words} ({len(shares)} seeds)"))
+        return found
+
+
+@dataclass(frozen=True)
+class Traffic(Comparison):
+    """What fell has less than a share of the traffic, so long after."""
+
+    method: str
+    problems: tuple[str, ...]
+    start: int
+    end: int
+    most: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding a problem."""
+        found = []
+        for problem in self.problems:
+            rows = evidence.rows(problem, self.method).values()
+            n = self.end - self.start
+            shares = [_between(row, "watched", self.start, self.end) / n for row in rows]
+            mean, error = mean_and_error(shares)
+            words = (
+                f"{problem}: the fallen choice has {mean:.3f} ± {error:.3f} of the traffic of "
+                f"{self.method} in rounds {self.start} to {self.end} (highest {max(shares):.2f})"
+            )
+            holds = mean < self.most
+            found.append(Finding(holds, f"{words}, less than {self.most:g} ({len(shares)} seeds)"))
+        return found
+
+
+@dataclass(frozen=True)
+class FoundRise(Comparison):
+    """What rose has most of the traffic within so many rounds, in a share of all runs."""
+
+    method: str
+    problems: tuple[str, ...]
+    changed: int
+    within: int
+    least: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding for all problems, and one each that is shown only."""
+        each = {
+            problem: [self._rounds(row) for row in evidence.rows(problem, self.method).values()]
+            for problem in self.problems
+        }
+        runs = [rounds for found in each.values() for rounds in found]
+        share = float(np.mean([rounds is not None for rounds in runs]))
+        words = f"{self.method} finds the risen choice within {self.within} rounds in {share:.2f}"
+        findings = [
+            Finding(share >= self.least, f"{words} of {len(runs)} runs, at least {self.least:g}")
+        ]
+        for problem, found in each.items():
+            known = sorted(rounds for rounds in found if rounds is not None)
+            middle = f", after {known[len(known) // 2]} in the middle" if known else ""
+            findings.append(Finding(None, f"{problem}: {len(known)} of {len(found)}{middle}"))
+        return findings
+
+    def _rounds(self, row: Row) -> int | None:
+        """Rounds until most of a stretch goes to the risen choice; None when too late."""
+        for end in range(self.changed + _STRETCH, self.changed + self.within + 1, _STRETCH):
+            if _between(row, "watched", end - _STRETCH, end) > _STRETCH / 2:
+                return end - self.changed
+        return None
+
+
+@dataclass(frozen=True)
+class FewAlarms(Comparison):
+    """A method sees changes where there are none in at most a share of all runs."""
+
+    method: str
+    problems: tuple[str, ...]
+    most: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding for all problems, and one each that had one."""
+        alarms = {
+            problem: [row["alarms"] for row in evidence.rows(problem, self.method).values()]
+            for problem in self.problems
+        }
+        n_runs = sum(len(runs) for runs in alarms.values())
+        n_false = sum(bool(run) for runs in alarms.values() for run in runs)
+        words = f"{self.method} sees a change that is none in {n_false} of {n_runs} runs"
+        share = f"at most {self.most:g} of them"
+        findings = [Finding(n_false <= self.most * n_runs, f"{words}, {share}")]
+        for problem, runs in alarms.items():
+            seen = [run for run in runs if run]
+            if seen:
+                findings.append(Finding(None, f"{problem}: {len(seen)} of {len(runs)}, at {seen}"))
+        return findings
+
+
+@dataclass(frozen=True)
+class FewLocked(Comparison):
+    """Few runs serve mostly a clearly worse arm in their last tenth.
+
+    Such a run loses at least half of ``gap`` a round there; so do others that serve no single arm,
+    which are counted as well.
+    """
+
+    method: str
+    problems: Sequence[str]
+    rounds: int
+    gap: float
+    most: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding for all problems."""
+        losses: list[float] = []
+        start = round(0.9 * self.rounds)
+        for problem in self.problems:
+            rows = evidence.rows(problem, self.method).values()
+            n = self.rounds - start
+            losses += [_between(row, "regret", start, self.rounds) / n for row in rows]
+        n_locked = sum(loss >= 0.5 * self.gap for loss in losses)
+        words = f"{n_locked} of {len(losses)} runs of {self.method} still lose {0.5 * self.gap:g}"
+        share = f"a round or more in their last tenth, at most {self.most:g} of them"
+        return [Finding(n_locked <= self.most * len(losses), f"{words} {share}")]

@@ -1,0 +1,77 @@
+"""What a method is: something that plays a problem round by round."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from imabo.space import Config
+from imabo_bench.problems.base import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is served this round: ``key`` names it when its reward comes (late, perhaps)."""
+
+    key: str
+    config: Config
+
+
+class Player(ABC):
+    """One run of a method on one problem."""
+
+    @abstractmethod
+    def ask(self) -> Served | None:
+        """The configuration of the next round; None when the method's own schedule has ended."""
+
+    @abstractmethod
+    def tell(self, key: str, reward: float) -> None:
+        """The reward of a round."""
+
+    @abstractmethod
+    def recommend(self) -> Config | None:
+        """The configuration to keep, by the method's own rule; None before the first reward."""
+
+    @property
+    @abstractmethod
+    def n_arms(self) -> int:
+        """Distinct configurations that were served."""
+
+    @property
+    def n_proposals(self) -> int:
+        """Calls of an oracle or sampler."""
+        return self.n_arms
+
+    def probe(self, count: int, rng: np.random.Generator) -> list[Config]:
+        """What the method would propose now, on a copy: the run goes on as if it was not asked.
+
+        Empty for methods without an oracle.
+        """
+        del count, rng
+        return []
+
+    def alarms(self) -> list[int]:
+        """Rounds at which the method noticed that the problem had changed."""
+        return []
+
+    def advance(self, clock: float) -> None:
+        """Tell the time, in rounds; only methods that know of windows care."""
+        del clock
+
+
+class Method(ABC):
+    """A way to play any problem. One small file each; ``name`` is what the command line says."""
+
+    name: str
+    summary: str
+
+    @abstractmethod
+    def start(
+        self, problem: Problem, *, rounds: int, seed: int, window: float | None = None
+    ) -> Player:
+        """Begin a run. ``rounds`` is for methods that need their horizon in advance.
+
+        ``window`` (in rounds) is how long feedback may be out, for methods that can use it.
+        """

@@ -1,0 +1,56 @@
+"""Rows made small enough to keep beside the documentation."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from imabo_bench.play import Row
+
+_MANY: Final = 60  # checkpoints: more than a world that stands still has
+_KEPT: Final = {100, 500, 1000, 3000, 5000, 10_000}  # and the last
+_DIGITS: Final = 5
+
+
+def pack(rows: Iterable[Row], out: Path) -> Path:
+    """Write rows to OUT/rows.jsonl.gz with few checkpoints and five digits.
+
+    ``imabo bench report OUT`` reads them; curves are coarser, the means of the arms left out.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "rows.jsonl.gz"
+    lines = sorted(json.dumps(thin(row), allow_nan=False) for row in rows)
+    # No file name and no time inside: the same rows give the same bytes.
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+    return path
+
+
+def thin(row: Row) -> Row:
+    """A row with few checkpoints and without the means of its arms.
+
+    Example:
+        >>> thin({"checkpoints": [10, 100, 120], "regret": [1.0, 2.3456789, 3.0], "seed": 1})
+        {'checkpoints': [100, 120], 'regret': [2.3457, 3.0], 'seed': 1}
+    """
+    times = row["checkpoints"]
+    # A world that changes is judged by short stretches, so that all of them stay.
+    is_dense = len(times) > _MANY
+    places = [k for k, t in enumerate(times) if is_dense or t in _KEPT or k == len(times) - 1]
+    thinned: Row = {}
+    for name, value in row.items():
+        if name == "alarms":
+            thinned[name] = value
+        elif isinstance(value, list):
+            is_column = len(value) == len(times) and name != "arm_means"
+            thinned[name] = [_round(value[k]) for k in places] if is_column else []
+        else:
+            thinned[name] = _round(value)
+    return thinned
+
+
+def _round(value: Any) -> Any:
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value

@@ -1,0 +1,220 @@
+"""One run: a method plays a problem, and everything the report needs is written down."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from typing import Any, Final
+
+import numpy as np
+
+from imabo.space import Config
+from imabo_bench.methods import open_method
+from imabo_bench.methods.base import Player
+from imabo_bench.problems.base import Problem
+from imabo_bench.problems.delays import Delay
+
+RHO: Final = 0.05  # of the rho-regret
+PROBES: Final = 1  # proposals looked at for their quality, at each checkpoint
+_ROUND_NUMBERS: Final = (100, 500, 1000, 2500, 3000, 5000, 10_000, 18_000, 50_000)
+_EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
+
+Row = dict[str, Any]
+
+
+def checkpoints(rounds: int) -> list[int]:
+    """About 40 rounds to report at, evenly spaced on a log scale, round numbers included.
+
+    Example:
+        >>> checkpoints(20)[-3:]
+        [18, 19, 20]
+    """
+    spaced = np.geomspace(min(10, rounds), rounds, 36).round().astype(int).tolist()
+    return sorted({*spaced, *(n for n in _ROUND_NUMBERS if n <= rounds)})
+
+
+def play(problem: Problem, method: str, seed: int, rounds: int, delay: Delay | None = None) -> Row:
+    """Play ``rounds`` rounds and return the row.
+
+    The noise of round t is the same for every method of a seed, and the method's own randomness
+    comes from the seed alone, so that runs are paired and can be repeated.
+    """
+    player = open_method(method).start(
+        problem, rounds=rounds, seed=seed, window=problem.window if delay is None else delay.window
+    )
+    run = _Run(problem, player, seed, rounds, delay)
+    for t in range(1, rounds + 1):
+        if not run.step(t):
+            break
+    return {"problem": problem.name, "method": method, "seed": seed, "rounds": rounds, **run.row()}
+
+
+class _Run:
+    """The bookkeeping of one run."""
+
+    def __init__(
+        self, problem: Problem, player: Player, seed: int, rounds: int, delay: Delay | None
+    ) -> None:
+        self.problem, self.player, self.delay = problem, player, delay
+        self.noise = np.random.default_rng([seed, 1])
+        self.lateness = np.random.default_rng([seed, 2])
+        self.probing = np.random.default_rng([seed, 3])
+        self.waiting: list[tuple[float, int, str, float]] = []
+        self.target = problem.quantile(RHO)
+        self.probed = checkpoints(rounds)
+        extra = range(_EVERY, rounds + 1, _EVERY) if problem.is_changing else ()
+        self.due = sorted({*self.probed, *extra})
+        self.moment = problem.moment(1)
+        self.means: dict[Problem, dict[str, float]] = {self.moment: {}}
+        self.configs: dict[str, Config] = {}  # what was served, by its identity
+        self.best_so_far = -np.inf
+        self.played = self.n_rewards = self.n_off_best = self.n_watched = 0
+        self.earned = self.attainable = 0.0
+        self.regret = self.rho_regret = self.lost_off_best = self.seconds = 0.0
+        self.columns: dict[str, list[Any]] = {
+            name: []
+            for name in (
+                "checkpoints",
+                "regret",
+                "average",
+                "rho_regret",
+                "earned",
+                "attainable",
+                "watched",
+                "simple",
+                "unseen",
+                "arms",
+                "rewards",
+                "proposal_quality",
+            )
+        }
+
+    def step(self, t: int) -> bool:
+        """One round; False when the method has nothing more to serve."""
+        self._enter(self.problem.moment(t))
+        self.player.advance(float(t))
+        self._deliver(t)
+        began = time.perf_counter()
+        served = self.player.ask()
+        self.seconds += time.perf_counter() - began
+        if served is not None:
+            self._count(served.config)
+            reward = self.moment.draw(served.config, self.noise)
+            lateness = self._lateness(t, served.config)
+            if lateness is not None and self.delay is None:
+                self._tell(served.key, reward)
+            elif lateness is not None:
+                heapq.heappush(self.waiting, (t + lateness, t, served.key, reward))
+            self.played = t
+        if served is None or t == self.due[len(self.columns["checkpoints"])]:
+            self._report()
+        return served is not None
+
+    def _enter(self, moment: Problem) -> None:
+        """Go on to the problem as it is now; what was served has other means there."""
+        if moment is self.moment:
+            return
+        self.moment = moment
+        self.means.setdefault(moment, {})
+        means = [self._mean(name, config) for name, config in self.configs.items()]
+        self.best_so_far = max(means, default=-np.inf)
+
+    def _mean(self, name: str, config: Config) -> float:
+        means = self.means[self.moment]
+        if name not in means:
+            means[name] = self.moment.mean(config)
+        return means[name]
+
+    def _lateness(self, t: int, config: Config) -> float | None:
+        """Rounds until the reward of this round is known; None when it never is."""
+        share = self.problem.feedback(t)
+        # Drawn by the round alone, so that the methods of a seed lose the same rewards.
+        is_sent = share >= 1.0 or self.lateness.random() < share
+        lateness = 0.0 if self.delay is None else self.delay.draw(config, self.lateness)
+        return lateness if is_sent else None
+
+    def _deliver(self, t: int) -> None:
+        while self.waiting and self.waiting[0][0] <= t:
+            _, _, key, reward = heapq.heappop(self.waiting)
+            self._tell(key, reward)
+
+    def _tell(self, key: str, reward: float) -> None:
+        began = time.perf_counter()
+        self.player.tell(key, reward)
+        self.seconds += time.perf_counter() - began
+        self.n_rewards += 1
+
+    def _count(self, config: Config) -> None:
+        name = self.problem.space.identity(config)
+        self.configs.setdefault(name, config)
+        mean, optimum = self._mean(name, config), self.moment.optimum
+        self.earned += mean
+        self.attainable += optimum
+        self.n_watched += self.problem.watched(config)
+        self.regret += optimum - mean
+        self.rho_regret += max(self.target - mean, 0.0)
+        self.best_so_far = max(self.best_so_far, mean)
+        if mean < self.best_so_far:
+            self.n_off_best += 1
+            self.lost_off_best += self.best_so_far - mean
+
+    def _report(self) -> None:
+        if not self.played or self.columns["checkpoints"][-1:] == [self.played]:
+            return
+        best = self.player.recommend()
+        # Proposals can cost a model: not at the many further checkpoints of a changing problem.
+        is_probed = self.played in self.probed or not self.problem.is_changing
+        proposals = self.player.probe(PROBES, self.probing) if is_probed else []
+        values = {
+            "checkpoints": self.played,
+            "regret": self.regret,
+            "average": self.regret / self.played,
+            "rho_regret": self.rho_regret,
+            "earned": self.earned,
+            "attainable": self.attainable,
+            "watched": self.n_watched,
+            "simple": None if best is None else self.moment.optimum - self.moment.mean(best),
+            "unseen": None if best is None else self.moment.unseen_regret(best),
+            "arms": self.player.n_arms,
+            "rewards": self.n_rewards,
+        }
+        if proposals:
+            means = [self.moment.mean(config) for config in proposals]
+            values["proposal_quality"] = float(np.mean(means))
+        for name, column in self.columns.items():
+            column.append(_short(values.get(name)))
+
+    def row(self) -> Row:
+        """Everything that was written down."""
+        played = max(self.played, 1)
+        # At the last moment, where the problem changes.
+        means = [self._mean(name, config) for name, config in self.configs.items()]
+        # Methods that draw afresh every round have as many arms as rounds: keep a sample.
+        kept = means if len(means) <= 500 else means[:: -(-len(means) // 500)]
+        return {
+            "played": self.played,
+            "optimum": self.problem.optimum,
+            "is_exact": self.problem.is_exact,
+            "rho": RHO,
+            **self.columns,
+            # Empty for a problem without unseen requests, or a method without an oracle; null where
+            # there was nothing to judge yet.
+            **{name: _known(self.columns[name]) for name in ("unseen", "proposal_quality")},
+            "arm_means": [round(mean, 4) for mean in kept],
+            "n_arms": self.player.n_arms,
+            "n_proposals": self.player.n_proposals,
+            "off_best": self.n_off_best / played,
+            "loss_off_best": self.lost_off_best / max(self.n_off_best, 1),
+            "best_gap": self.moment.optimum - max(means, default=self.moment.optimum),
+            "alarms": self.player.alarms(),
+            "us_per_decision": 1e6 * self.seconds / played,
+        }
+
+
+def _known(column: list[Any]) -> list[Any]:
+    return column if any(value is not None for value in column) else []
+
+
+def _short(value: float | None) -> float | None:
+    """Six digits: more would only make the files larger."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
