@@ -8,7 +8,7 @@ import pytest
 
 from imabo_bench.claims import CLAIMS
 from imabo_bench.claims.base import Evidence, Finding
-from imabo_bench.claims.over_time import FewAlarms, FewLocked, FoundRise, Share, Traffic
+from imabo_bench.claims.over_time import Covers, FewAlarms, FewLocked, FoundRise, Share, Traffic
 from imabo_bench.claims.ratios import Ratios
 from imabo_bench.claims.situations import SITUATION_CLAIMS
 from imabo_bench.methods import open_method
@@ -67,6 +67,19 @@ def test_a_run_with_any_alarm_is_false_once() -> None:
     assert "[[10, 20], [7]]" in each.words
     (alone,) = check(part, runs[0])
     assert alone.holds
+
+
+def test_coverage_is_over_all_runs_at_a_round() -> None:
+    """Three of four; 0.95 less two errors of four runs is 0.73, of sixteen 0.84."""
+    runs = [row(i, covered=[None, True, i % 4 > 0, False, True], width=[None, *[0.1] * 4])
+            for i in range(16)]  # fmt: skip
+    part = Covers("a", ("p",), (200,), 0.95)
+    (few,), (many,) = check(part, *runs[:4]), check(part, *runs)
+    assert (few.holds, many.holds) == (True, False)
+    assert "3 of 4 runs (0.750; 0.10 wide on average)" in few.words
+    (shown,) = check(Covers("a", ("p",), (250,), 0.95, decides=False), *runs)
+    assert shown.holds is None
+    assert "0 of 16" in shown.words
 
 
 @pytest.mark.parametrize(("loss", "holds"), [(0.029, True), (0.031, False)])

@@ -8,7 +8,7 @@ import pytest
 from imabo.errors import InvalidSetting
 from imabo.space import Config
 from imabo_bench import play as played
-from imabo_bench.methods.base import Method, Player
+from imabo_bench.methods.base import Estimate, Method, Player
 from imabo_bench.play import checkpoints, play
 from imabo_bench.problems import open_problem
 from imabo_bench.problems.base import Problem
@@ -245,6 +245,23 @@ def test_alarms_of_the_player_are_in_the_row(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(played, "open_method", lambda name: Fixed(Alert(SCRIPT)))
     assert play(Turning(), "fixed", 0, 4)["alarms"] == [3]
+
+
+def test_an_interval_is_judged_by_the_mean_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sure(Scripted):
+        def estimate(self) -> Estimate:
+            return Estimate({"x": "low"}, 0.2, 0.3)
+
+    class Slowly(Turning):
+        def moment(self, t: int) -> Problem:
+            return super().moment(t // 10)
+
+    monkeypatch.setattr(played, "open_method", lambda name: Fixed(Sure(["low"] * 50)))
+    row = play(Slowly(), "fixed", 0, 50)
+    means = [Slowly().moment(t).mean({"x": "low"}) for t in row["checkpoints"]]
+    assert row["covered"] == [0.2 <= mean <= 0.3 for mean in means]
+    assert set(row["covered"]) == {True, False}
+    assert row["width"] == [0.1] * len(means)
 
 
 def test_proposals_are_looked_at_only_at_the_usual_checkpoints() -> None:

@@ -19,6 +19,8 @@ PROBES: Final = 1  # proposals looked at for their quality, at each checkpoint
 _ROUND_NUMBERS: Final = (100, 500, 1000, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 _EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 
+_SPARSE: Final = ("unseen", "proposal_quality", "covered", "width")  # not every run has them
+
 Row = dict[str, Any]
 
 
@@ -86,6 +88,8 @@ class _Run:
                 "arms",
                 "rewards",
                 "proposal_quality",
+                "covered",
+                "width",
             )
         }
 
@@ -178,6 +182,11 @@ class _Run:
             "arms": self.player.n_arms,
             "rewards": self.n_rewards,
         }
+        estimate = self.player.estimate()
+        if estimate is not None:
+            mean = self.moment.mean(estimate.config)
+            values["covered"] = estimate.low <= mean <= estimate.high
+            values["width"] = estimate.high - estimate.low
         if proposals:
             means = [self.moment.mean(config) for config in proposals]
             values["proposal_quality"] = float(np.mean(means))
@@ -197,9 +206,9 @@ class _Run:
             "is_exact": self.problem.is_exact,
             "rho": RHO,
             **self.columns,
-            # Empty for a problem without unseen requests, or a method without an oracle; null where
-            # there was nothing to judge yet.
-            **{name: _known(self.columns[name]) for name in ("unseen", "proposal_quality")},
+            # Empty for a problem without unseen requests, or a method without an oracle or an
+            # interval; null where there was nothing to judge yet.
+            **{name: _known(self.columns[name]) for name in _SPARSE},
             "arm_means": [round(mean, 4) for mean in kept],
             "n_arms": self.player.n_arms,
             "n_proposals": self.player.n_proposals,

@@ -140,6 +140,40 @@ class FewAlarms(Comparison):
 
 
 @dataclass(frozen=True)
+class Covers(Comparison):
+    """The interval of a method's best arm has that arm's mean of the moment in it, in most runs."""
+
+    method: str
+    problems: tuple[str, ...]
+    rounds: tuple[int, ...]
+    least: float
+    decides: bool = True
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding a round; a share that may be lower by chance holds, up to two errors."""
+        return [self._check(evidence, t) for t in self.rounds]
+
+    def _check(self, evidence: Evidence, t: int) -> Finding:
+        covered, widths = [], []
+        for problem in self.problems:
+            for row in evidence.rows(problem, self.method).values():
+                place = row["checkpoints"].index(t)
+                covered.append(bool(row["covered"][place]))
+                widths.append(float(row["width"][place]))
+        share, n = float(np.mean(covered)), len(covered)
+        slack = 2.0 * float(np.sqrt(self.least * (1.0 - self.least) / n))
+        words = (
+            f"after {t} requests the interval of {self.method} covers in {sum(covered)} of {n} "
+            f"runs ({share:.3f}; {np.mean(widths):.2f} wide on average)"
+        )
+        if not self.decides:
+            return Finding(None, f"{words}, shown only")
+        return Finding(
+            share >= self.least - slack, f"{words}, at least {self.least:g} - {slack:.3f}"
+        )
+
+
+@dataclass(frozen=True)
 class FewLocked(Comparison):
     """Few runs serve mostly a clearly worse arm in their last tenth.
 

@@ -9,8 +9,15 @@ from __future__ import annotations
 from typing import Final
 
 from imabo_bench.claims.base import DELAYED, Claim, Runs
-from imabo_bench.claims.default import DEFAULT, FIVE, SEEDS
-from imabo_bench.claims.over_time import FewAlarms, FewLocked, FoundRise, Share, Traffic
+from imabo_bench.claims.default import DEFAULT, FIVE, REAL, SEEDS
+from imabo_bench.claims.over_time import (
+    Covers,
+    FewAlarms,
+    FewLocked,
+    FoundRise,
+    Share,
+    Traffic,
+)
 from imabo_bench.claims.paper import IMOSS
 from imabo_bench.claims.ratios import Ratios
 from imabo_bench.sweep import DelaySettings
@@ -29,6 +36,7 @@ def _of(*kinds: str, instances: tuple[int, ...] = INSTANCES) -> tuple[str, ...]:
 
 _LATE: Final = _of(*KINDS, instances=INSTANCES[:1])
 _PRICED: Final = (*FIVE, *_LATE)
+_SOON: Final = tuple(CHANGED + after for after in (50, 100, 200, 300, 500))
 _QUIET: Final = (*_of("flat"), *_of("rate"))
 
 SITUATION_CLAIMS: Final = (
@@ -96,15 +104,15 @@ SITUATION_CLAIMS: Final = (
         "s",
         "The default hardly ever sees a change where there is none, late and lost feedback and a "
         "change in the feedback rate included.",
-        "the default's bar; T = 10,000 with and without delays, and the runs of claims p and p1",
+        "the default's bar; T = 10,000 with and without delays, and the runs of claims j, p and p1",
         (
             Runs(_QUIET, (DEFAULT,), 10_000, SEEDS),
             Runs(_of("flat"), (DEFAULT,), 10_000, SEEDS, LATE),
-            Runs(_of(*KINDS), (DEFAULT,), 5_000, SEEDS),
+            Runs((*REAL, *_of(*KINDS)), (DEFAULT,), 5_000, SEEDS),
             Runs(_LATE, (DEFAULT,), 5_000, SEEDS, LATE),
         ),
         (
-            FewAlarms(DEFAULT, (*_QUIET, *_of(*KINDS)), 0.01),
+            FewAlarms(DEFAULT, (*_QUIET, *REAL, *_of(*KINDS)), 0.01),
             FewAlarms(f"{DEFAULT}{DELAYED}", (*_of("flat"), *_LATE), 0.01),
         ),
     ),
@@ -123,5 +131,24 @@ SITUATION_CLAIMS: Final = (
         (Runs(_of(*KINDS), (DEFAULT, *INSTEAD), 5_000, SEEDS),),
         (Ratios("regret", DEFAULT, INSTEAD, _of(*KINDS), mean=1.0),),
         "Optuna's TPE with every request a trial (tpe-1) is in docs/oracles.md, with fewer seeds.",
+    ),
+    Claim(
+        "v",
+        "The interval of the best arm holds the arm's mean of the moment: where nothing changes, "
+        "before a change, and again from 1,000 requests after one.",
+        "the default's bar; the runs of claims p and r",
+        (
+            Runs(_of(*KINDS), (DEFAULT,), 5_000, SEEDS),
+            Runs(_of("move"), (DEFAULT,), 6_000, SEEDS),
+            Runs(_of("fall", "rise"), (DEFAULT,), 4_500, SEEDS),
+        ),
+        (
+            Covers(DEFAULT, _of(*KINDS), (500, 1_000, 5_000), 0.95),
+            Covers(DEFAULT, _of("move", "fall", "rise"), (CHANGED - 100,), 0.95),
+            Covers(DEFAULT, _of("move", "fall"), _SOON, 0.95, decides=False),
+            Covers(DEFAULT, _of("move", "fall", "rise"), (CHANGED + 1_000,), 0.95),
+        ),
+        "Soon after a change nobody can know of it, and no interval of use covers: those rounds "
+        "are shown and decide nothing.",
     ),
 )

@@ -19,6 +19,15 @@ class Served:
     config: Config
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A configuration, and the interval in which a method says that its mean reward lies now."""
+
+    config: Config
+    low: float
+    high: float
+
+
 class Player(ABC):
     """One run of a method on one problem."""
 
@@ -55,6 +64,10 @@ class Player(ABC):
     def alarms(self) -> list[int]:
         """Rounds at which the method noticed that the problem had changed."""
         return []
+
+    def estimate(self) -> Estimate | None:
+        """What the method says about the best configuration; None where it says nothing."""
+        return None
 
     def advance(self, clock: float) -> None:
         """Tell the time, in rounds; only methods that know of windows care."""

@@ -12,7 +12,7 @@ from imabo.errors import NoRewards
 from imabo.oracles.base import Oracle, Proposal
 from imabo.policies.base import Policy
 from imabo.space import Config
-from imabo_bench.methods.base import Method, Player, Served
+from imabo_bench.methods.base import Estimate, Method, Player, Served
 from imabo_bench.problems.base import Problem
 
 Recommendation = Callable[[Study], Config | None]
@@ -101,6 +101,14 @@ class StudyPlayer(Player):
         """Rounds at which the study noticed a change."""
         events = self.study.events()
         return [round(event.at.timestamp()) for event in events if event.kind == "drift"]
+
+    def estimate(self) -> Estimate | None:
+        """What ``Study.best`` says; None before the first reward."""
+        try:
+            best = self.study.best()
+        except NoRewards:
+            return None
+        return Estimate(best.config, *best.interval)
 
     def advance(self, clock: float) -> None:
         """Set the study's clock, in rounds."""
