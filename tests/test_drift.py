@@ -115,6 +115,21 @@ class TestFinding:
         assert (found.arm, found.parameter, found.value) == (None, None, None)
         assert (found.n_rewards, found.after) == (72.0, 0.25)
 
+    def test_lucky_arms_that_fall_together_are_no_change(self) -> None:
+        """Of many arms that are about equal, the twelve that never failed are served on."""
+        configs: list[Config] = [{"model": "a", "x": n / 64} for n in range(35)]
+        counts = [(14, 14)] * 12 + [(36, 38)] * 22 + [(170, 172)]
+        rewards = [[1.0] * good + [0.0] * (n - good) for good, n in counts]
+        arms = ActiveSet.from_rewards(MODELS, list(zip(configs, rewards, strict=True)))
+        arms.put_memory(remember(arms))
+        for row in range(12):
+            give(arms, row, 4, 3)  # each until it fails
+        give(arms, 34, 34, 33)
+        assert find_drift(arms) is None
+        for row in range(12):
+            give(arms, row, 4, 2)
+        assert find_drift(arms) is not None
+
     def test_rewards_without_a_range(self) -> None:
         configs: list[Config] = [{"model": m, "x": 0.5} for m in "abc"]
         rewards = [[100.0, 110.0, 90.0, 105.0, 95.0] * 8] * 3

@@ -9,6 +9,8 @@ import pytest
 
 from imabo import Float, Space
 from imabo.arms import ActiveSet, Beliefs
+from imabo.confidence import bounded_interval
+from imabo.drift import find_drift, remember
 from imabo.errors import NoRewards
 from imabo.recommend import recommend
 from imabo.space import Config
@@ -103,3 +105,31 @@ class TestWithoutBeliefs:
         arms = arms_with([1.0], [2.0], ends=None)
         assert recommend(arms, 0.95).interval[0] == -math.inf
         assert best_of(arms) == 2
+
+
+class TestWithAMemory:
+    """An interval allows for a change that the arm's own rewards make likely, noticed or not."""
+
+    def later(self, rewards: list[float]) -> ActiveSet:
+        """An arm with 180 of 200, a moment that is kept, and these rewards since."""
+        arms = arms_with(flips(180, 200), flips(20, 60))
+        arms.put_memory(remember(arms))
+        for reward in rewards:
+            arms.count_pull(0)
+            arms.count_reward(0, reward, was_pending=True)
+        return arms
+
+    def test_rewards_that_go_on_as_before_leave_it_as_it_is(self) -> None:
+        arms = self.later(flips(27, 30))
+        low, high = bounded_interval(np.array([230.0]), np.array([207.0]), 0.95)
+        assert recommend(arms, 0.95).interval == (low[0], high[0])
+
+    def test_rewards_that_contradict_the_earlier_ones_widen_it(self) -> None:
+        arms = self.later(flips(6, 12))
+        assert find_drift(arms) is None
+        best = recommend(arms, 0.95)
+        low, high = bounded_interval(np.array([12.0]), np.array([6.0]), 0.95)
+        assert best.arm == 1
+        assert best.interval[0] == low[0]
+        assert best.interval[1] >= high[0]
+        assert (best.n_rewards, best.since) == (212, None)

@@ -97,13 +97,14 @@ class Compared(NamedTuple):
     """Rewards since each moment, against what each arm's earlier ones predict.
 
     One row a moment, one column an arm: how many they are, their sum, the sum that was to be
-    expected and the variance of the difference.
+    expected, the variance of the difference, and what of the sum may have been luck before.
     """
 
     n: Floats
     sums: Floats
     expected: Floats
     variances: Floats
+    luck: Floats
 
 
 def compare(arms: ActiveSet, memory: Memory, fewest: float = 2.0) -> Compared:
@@ -119,7 +120,9 @@ def compare(arms: ActiveSet, memory: Memory, fewest: float = 2.0) -> Compared:
     # What to expect of an arm: its earlier rewards, drawn towards the level of all arms, because
     # arms are served for having been lucky.
     means, noise = predict(memory, n_old, old_sums, strength)
-    return Compared(n, sums, n * means, noise * n * (1.0 + n / (n_old + strength)))
+    (_, (usual,)) = predict(memory, np.zeros(1), np.zeros(1), 1.0)
+    luck = n * np.sqrt(usual / (n_old + strength))
+    return Compared(n, sums, n * means, noise * n * (1.0 + n / (n_old + strength)), luck)
 
 
 def predict(memory: Memory, n: Floats, sums: Floats, strength: float) -> tuple[Floats, Floats]:
@@ -145,13 +148,16 @@ def find_drift(arms: ActiveSet) -> Drift | None:
         return None
     k = memory.n_rows
     groups = _Groups.of(arms, k)
-    n, sums, expected, spread = (
+    n, sums, expected, spread, luck = (
         np.concatenate([column, column @ groups.members], axis=1)
         for column in compare(arms, memory, _FEWEST_BEFORE)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = expected / n, sums / n
-        evidence = _evidence(before, after, n * n / spread, memory.is_bounded)
+        # Arms that are served were lucky, all of them: unchanged, they fall together.
+        luck[:, :k] = 0.0
+        least = np.where(after < before, np.maximum(before - luck / n, after), before)
+        evidence = _evidence(before, least, after, n * n / spread, memory.is_bounded)
     evidence = np.where((n >= _FEWEST_AFTER) & (spread > 0.0), evidence, 0.0)
     place, group = divmod(int(evidence.argmax()), evidence.shape[1])
     if group == k and evidence.shape[1] > k + 1:
@@ -263,13 +269,16 @@ def _moved(means: Floats, drift: Drift, is_bounded: bool) -> Floats:
     return moved
 
 
-def _evidence(before: Floats, after: Floats, precision: Floats, is_bounded: bool) -> Floats:
-    """Log likelihood ratio of one mean against another, for rewards of so much information."""
+def _evidence(
+    before: Floats, least: Floats, after: Floats, precision: Floats, is_bounded: bool
+) -> Floats:
+    """Log likelihood ratio of a mean against ``least``, for rewards of so much information."""
     if not is_bounded:
-        return np.asarray(0.5 * precision * (after - before) ** 2)
-    p, q = (np.clip(x, _LEAST, 1.0 - _LEAST) for x in (before, after))
+        return np.asarray(0.5 * precision * (after - least) ** 2)
+    p, q = (np.clip(x, _LEAST, 1.0 - _LEAST) for x in (least, after))
     divergence = q * np.log(q / p) + (1.0 - q) * np.log((1.0 - q) / (1.0 - p))
-    return np.asarray(p * (1.0 - p) * precision * divergence)
+    expected = np.clip(before, _LEAST, 1.0 - _LEAST)
+    return np.asarray(expected * (1.0 - expected) * precision * divergence)
 
 
 def _refitted(arms: ActiveSet, memory: Memory) -> Memory:

@@ -22,6 +22,7 @@ _MOST_LIKELY: Final = 0.5  # the same over all of the past, at most
 _SPACING: Final = 32  # a new moment when there are 1/32 more rewards ...
 LEAST_SPACING: Final = 16  # ... and at least so many
 _AGES: Final = 3.0  # of three moments, the first is this many times as old as the last, or more
+_LIKELY: Final = 0.1  # posterior probability from which on an interval allows for a change
 _STRONGEST: Final = 10.0  # rewards that the prior of a stretch counts for, at most
 _LEAST_SHAPE: Final = 0.02
 _LARGEST: Final = 50.0  # log odds beyond which a change is certain
@@ -147,6 +148,31 @@ class Memory:
             return n, total
         weight += unchanged
         return n - gone / weight, total - gone_sum / weight
+
+    def stretches(self, row: int, n: float, total: float) -> list[tuple[float, float]]:
+        """Which of an arm's n newest rewards may be all that speak of now: counts and sums.
+
+        All since the last change that was noticed, and those since each moment at which a change
+        that was not is likely enough, given the arm's rewards; eq. (memory).
+        """
+        if row >= self.n_rows:
+            return [(n, total)]
+        left, left_sum = self.left.item(row), self.left_sums.item(row)
+        n += left - self.base.item(row)
+        total += left_sum - self.base_sums.item(row)
+        odds, unchanged = [], 1.0
+        for n_before, sum_before, prior, before in self._splits_of(row):
+            if n_before < n:
+                after = self._log_evidence(n - n_before, total - sum_before)
+                gain = before + after - self._log_evidence(n, total)
+                odds.append((prior * math.exp(min(gain, _LARGEST)), n_before, sum_before))
+                unchanged -= prior
+        likely = _LIKELY * (unchanged + sum(weight for weight, _, _ in odds))
+        return [(n - left, total - left_sum)] + [
+            (n - n_before, total - sum_before)
+            for weight, n_before, sum_before in odds
+            if weight >= likely
+        ]
 
     @cached_property
     def _priors(self) -> list[float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -64,48 +65,49 @@ def recommend(arms: ActiveSet, level: float) -> Best:
     else:
         rows = _contenders(arms, rows, level)
         cautious = _ends(arms, rows, level)[0]
-    n, means = arms.n_rewards[rows], arms.means[rows]
     # Equal estimates: the higher mean first, then more rewards, then the older arm.
-    place = int(np.lexsort((arms.ids[rows], -n, -means, -cautious))[0])
-    row = int(rows[place])
-    best = Best(
+    order = (arms.ids[rows], -arms.n_rewards[rows], -arms.means[rows], -cautious)
+    row = int(rows[np.lexsort(order)[0]])
+    stretches = _stretches(arms, row)
+    n, total = stretches[0]
+    if since is None:
+        mean = float(arms.reward_sums[row] / arms.n_rewards[row])
+    else:
+        mean = arms.from_unit(total / n if n else expected_means(arms, prior_counts(arms))[row])
+    return Best(
         arm=int(arms.ids[row]),
         config=dict(arms.configs[row]),
-        mean=float(arms.reward_sums[row] / arms.n_rewards[row]),
-        interval=_interval(arms, *_ends(arms, rows[place : place + 1], level)),
+        mean=mean,
+        interval=_interval(arms, row, stretches, level if since is None else _shared(level)),
         level=level,
-        n_rewards=int(n[place]),
-    )
-    return best if since is None else _of_now(arms, best, row)
-
-
-def _of_now(arms: ActiveSet, best: Best, row: int) -> Best:
-    """A recommendation that rests on what came after the last change."""
-    memory = arms.memory
-    if memory is None or memory.since is None:
-        return best
-    n, total = float(arms.n_rewards[row]), float(arms.unit_sums()[row])
-    if row < memory.n_rows:
-        n, total = n - float(memory.base[row]), total - float(memory.base_sums[row])
-    mean = total / n if n else float(expected_means(arms, prior_counts(arms))[row])
-    # The moment of the change was picked as the clearest of several: the level is shared by them.
-    level = 1.0 - (1.0 - best.level) / _MOMENTS
-    counts, sums = np.array([n]), np.array([total])
-    if arms.reward_range is not None:
-        ends = bounded_interval(counts, sums, level)
-    else:
-        ends = open_interval(counts, np.array([mean]), arms.variances()[row : row + 1], level)
-    return replace(
-        best,
-        mean=arms.from_unit(mean),
-        interval=_interval(arms, *ends),
         n_rewards=round(n),
-        since=datetime.fromtimestamp(memory.since["at"], UTC),
+        since=None if since is None else datetime.fromtimestamp(since["at"], UTC),
     )
 
 
-def _interval(arms: ActiveSet, low: Floats, high: Floats) -> tuple[float, float]:
-    return arms.from_unit(float(low[0])), arms.from_unit(float(high[0]))
+def _stretches(arms: ActiveSet, row: int) -> list[tuple[float, float]]:
+    """Rewards of an arm that may be all that speak of now, and their sums; see ``Memory``."""
+    n, total = float(arms.n_rewards[row]), float(arms.unit_sums()[row])
+    return [(n, total)] if arms.memory is None else arms.memory.stretches(row, n, total)
+
+
+def _shared(level: float) -> float:
+    """The moment of a change was picked as the clearest of several: these share the level."""
+    return 1.0 - (1.0 - level) / _MOMENTS
+
+
+def _interval(
+    arms: ActiveSet, row: int, stretches: Sequence[tuple[float, float]], level: float
+) -> tuple[float, float]:
+    """Both ends, with all that any of the stretches allows for."""
+    n, sums = np.array(stretches).T
+    if arms.reward_range is None:
+        means = np.divide(sums, n, out=np.zeros_like(n), where=n > 0.0)
+        variances = np.full_like(n, arms.variances()[row])
+        low, high = open_interval(n, means, variances, level)
+    else:
+        low, high = bounded_interval(n, sums, level)
+    return arms.from_unit(float(low.min())), arms.from_unit(float(high.max()))
 
 
 def _contenders(arms: ActiveSet, rows: Ints, level: float) -> Ints:
