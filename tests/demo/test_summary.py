@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from imabo import Best
-from imabo.demo.studies import Counts
+from imabo.demo.live_study import Counts
 from imabo.demo.summary import summary
-from imabo.demo.traffic import Answer
+from imabo.demo.traffic import Reply
 from imabo.demo.world import DEFAULT, IDEAL, World
 from imabo.space import Config
 
@@ -23,7 +23,7 @@ WORST: Config = {
 def told(config: Config, *, n_defaults: int = 0, has_best: bool = True) -> str:
     """The summary of a run that served everybody the same."""
     world = World(ROUNDS, 3)
-    answers = [Answer(visit, config, visit.n <= n_defaults) for visit in world.visits]
+    answers = [Reply(visit, config, visit.n <= n_defaults) for visit in world.visits]
     best = Best(5, config, 0.9, (0.8, 0.95), 0.95, 40) if has_best else None
     return "\n".join(summary(world, answers, best, COUNTS))
 

@@ -20,8 +20,8 @@ def _load_bench(parsers: Subparsers) -> None:
     add_parser(parsers)
 
 
-_READING: Final = "imabo.cli.reading:"
-_CHANGING: Final = "imabo.cli.changing:"
+_LOOK: Final = "imabo.cli.look:"
+_STEP_IN: Final = "imabo.cli.step_in:"
 
 GROUPS: Final[list[tuple[str, list[Command]]]] = [
     (
@@ -33,7 +33,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "Lists the studies of a database, or those of a service that the key may see.",
                 "imabo studies",
                 arguments.add_place,
-                f"{_READING}studies",
+                f"{_LOOK}studies",
             ),
             Command(
                 "show",
@@ -43,7 +43,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "to it last.",
                 "imabo show support-answers --top 5",
                 arguments.show,
-                f"{_READING}show",
+                f"{_LOOK}show",
             ),
             Command(
                 "arms",
@@ -52,7 +52,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "traffic. Arms without rewards come last.",
                 "imabo arms support-answers --state active --sort n_rewards",
                 arguments.arms,
-                f"{_READING}arms",
+                f"{_LOOK}arms",
             ),
             Command(
                 "best",
@@ -61,7 +61,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "An arm that was lucky with a few rewards is not it.",
                 "imabo best support-answers --json",
                 arguments.best,
-                f"{_READING}best",
+                f"{_LOOK}best",
             ),
             Command(
                 "events",
@@ -71,7 +71,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "the rewards that the study noticed by itself (drift).",
                 "imabo events support-answers --limit 20",
                 arguments.events,
-                f"{_READING}events",
+                f"{_LOOK}events",
             ),
             Command(
                 "watch",
@@ -82,7 +82,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "document a line.",
                 "imabo watch support-answers --every 1 --count 2",
                 arguments.watch,
-                "imabo.cli.watching:watch",
+                "imabo.cli.watch:watch",
             ),
         ],
     ),
@@ -95,7 +95,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "Stops serving arms until imabo resume; what is known of them stays.",
                 "imabo pause support-answers 1 2",
                 arguments.state,
-                f"{_CHANGING}pause",
+                f"{_STEP_IN}pause",
             ),
             Command(
                 "resume",
@@ -103,7 +103,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "Serves paused arms again, with what was known of them.",
                 "imabo resume support-answers 1",
                 arguments.state,
-                f"{_CHANGING}resume",
+                f"{_STEP_IN}resume",
             ),
             Command(
                 "retire",
@@ -112,7 +112,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "imabo add brings such a configuration back.",
                 "imabo retire support-answers 3",
                 arguments.state,
-                f"{_CHANGING}retire",
+                f"{_STEP_IN}retire",
             ),
             Command(
                 "add",
@@ -122,7 +122,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "active again. A JSON list of configurations adds all of them together, or none.",
                 "imabo add support-answers model=large temperature=0.2",
                 arguments.add,
-                f"{_CHANGING}add",
+                f"{_STEP_IN}add",
             ),
             Command(
                 "space",
@@ -133,7 +133,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "space.json, change that file, and imabo space STUDY --set space.json.",
                 "imabo space support-answers",
                 arguments.space,
-                f"{_CHANGING}space",
+                f"{_STEP_IN}space",
             ),
             Command(
                 "delete",
@@ -142,7 +142,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "typed again, unless --yes is given.",
                 "imabo delete support-answers --yes",
                 arguments.delete,
-                f"{_CHANGING}delete",
+                f"{_STEP_IN}delete",
             ),
         ],
     ),
@@ -156,7 +156,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "CSV (a row a request). The file appears when all of it is there.",
                 "imabo export support-answers --out pulls.csv",
                 arguments.export,
-                "imabo.cli.moving:export",
+                "imabo.cli.move:export",
             ),
             Command(
                 "import",
@@ -174,7 +174,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "Writes the figures of a study as one HTML file that needs nothing else.",
                 "imabo report support-answers --out report.html",
                 arguments.report,
-                "imabo.cli.moving:report",
+                "imabo.cli.move:report",
             ),
         ],
     ),
@@ -190,7 +190,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 "ends by itself, ends the service, and leaves the database.",
                 "imabo demo --rounds 300 --seconds 5",
                 arguments.demo,
-                "imabo.cli.running:demo",
+                "imabo.cli.run:demo",
             ),
             Command(
                 "serve",
@@ -220,7 +220,7 @@ GROUPS: Final[list[tuple[str, list[Command]]]] = [
                 'eval "$(imabo completion bash)" into ~/.bashrc.',
                 "imabo completion bash",
                 arguments.completion,
-                "imabo.cli.running:completion",
+                "imabo.cli.run:completion",
             ),
         ],
     ),

@@ -19,7 +19,7 @@ from imabo.space import Config, Space
 from imabo.stores import Store, open_store
 
 if TYPE_CHECKING:
-    from imabo.cli.remote import RemotePlace
+    from imabo.cli.service_place import ServicePlace
 
 TableQuery = dict[str, str | int | bool]
 
@@ -81,9 +81,9 @@ def place_of(options: argparse.Namespace) -> Iterator[Place]:
     """The place that a command line means."""
     url = service_url(options)
     if url is None:
-        from imabo.cli.local import LocalPlace
+        from imabo.cli.database_place import DatabasePlace
 
-        with store_of(options) as store, closing(LocalPlace(store)) as local:
+        with store_of(options) as store, closing(DatabasePlace(store)) as local:
             yield local
     else:
         with service_of(options, url) as remote:
@@ -91,12 +91,12 @@ def place_of(options: argparse.Namespace) -> Iterator[Place]:
 
 
 @contextmanager
-def service_of(options: argparse.Namespace, url: str) -> Iterator[RemotePlace]:
+def service_of(options: argparse.Namespace, url: str) -> Iterator[ServicePlace]:
     """The service at an address, with the key that a command line means."""
-    from imabo.cli.remote import RemotePlace
+    from imabo.cli.service_place import ServicePlace
 
     key = options.key or os.environ.get("IMABO_KEY") or None
-    with closing(RemotePlace(url, key)) as remote:
+    with closing(ServicePlace(url, key)) as remote:
         yield remote
 
 

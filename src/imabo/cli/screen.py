@@ -13,10 +13,10 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from imabo.cli.drawing import rich_table
+from imabo.cli.look import arm_rows, event_text, key_figures
 from imabo.cli.output import clean
-from imabo.cli.reading import arm_rows, event_text, key_figures
 from imabo.cli.sparkline import labelled
-from imabo.cli.watching import Look
+from imabo.cli.watch import Look
 
 
 class Screen:

@@ -11,9 +11,9 @@ from contextlib import closing
 from typing import Any, Final, TextIO
 from urllib.parse import quote
 
+from imabo.demo.live_study import Embedded, Live, remote
 from imabo.demo.service import missing_for_service, service
 from imabo.demo.story import Story
-from imabo.demo.studies import Embedded, Live, remote
 from imabo.demo.summary import outcome, summary
 from imabo.demo.terminal import (
     imabo_command,
@@ -23,7 +23,7 @@ from imabo.demo.terminal import (
     store_text,
     wait_for_enter,
 )
-from imabo.demo.traffic import Answer, Inbox, Pace, serve
+from imabo.demo.traffic import Inbox, Pace, Reply, serve
 from imabo.demo.world import AFTER, NEW_MODEL, World
 from imabo.errors import NoRewards, Unavailable
 from imabo.recommend import Best
@@ -101,10 +101,10 @@ def _play(
     pace: Pace,
     out: TextIO,
     check: Callable[[], None] = lambda: None,
-) -> list[Answer]:
+) -> list[Reply]:
     """Serve every user and tell the story; what they were served."""
     story, inbox = Story(len(world.visits), out), Inbox()
-    answers: list[Answer] = []
+    answers: list[Reply] = []
     for visit in world.visits:
         pace.wait_for(visit.n)
         if visit.n == world.ships_after + 1:
@@ -122,7 +122,7 @@ def _play(
 def _end(
     world: World,
     study: Live,
-    answers: Sequence[Answer],
+    answers: Sequence[Reply],
     store: str,
     seed: int,
     as_json: bool,

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any, Final, TextIO
 
-from imabo.demo.traffic import Answer
+from imabo.demo.traffic import Reply
 from imabo.demo.world import NEW_MODEL
 
 _LOOKS: Final = 100  # in a run on a terminal
@@ -35,7 +35,7 @@ class Story:
         """Whether request ``n`` is one after which to look at the study."""
         return n % self._every == 0 or n == self._rounds or n in self._best_at
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: Reply) -> None:
         """A user was served."""
         if answer.config["model"] == NEW_MODEL and not self._saw_new:
             self._saw_new = True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from imabo.demo.studies import Counts
-from imabo.demo.traffic import Answer
+from imabo.demo.live_study import Counts
+from imabo.demo.traffic import Reply
 from imabo.demo.world import IDEAL, NEW_MODEL, WINDOW, World, success_rate
 from imabo.documents import best_document
 from imabo.recommend import Best
@@ -14,9 +14,7 @@ from imabo.recommend import Best
 _EDGE_SHARE: Final = 10  # the start and the end of a run are its first and last tenth
 
 
-def summary(
-    world: World, answers: Sequence[Answer], best: Best | None, counts: Counts
-) -> list[str]:
+def summary(world: World, answers: Sequence[Reply], best: Best | None, counts: Counts) -> list[str]:
     """The lines of the summary.
 
     Args:
@@ -39,7 +37,7 @@ def summary(
 
 
 def outcome(
-    world: World, answers: Sequence[Answer], best: Best | None, counts: Counts
+    world: World, answers: Sequence[Reply], best: Best | None, counts: Counts
 ) -> dict[str, Any]:
     """The summary for programs; its arguments are those of ``summary``."""
     return {
@@ -75,7 +73,7 @@ def _best_lines(best: Best | None) -> list[str]:
     ]
 
 
-def _parts(world: World, answers: Sequence[Answer]) -> dict[str, Sequence[Answer]]:
+def _parts(world: World, answers: Sequence[Reply]) -> dict[str, Sequence[Reply]]:
     """What is compared, and what it is called."""
     edge, half = max(1, len(answers) // _EDGE_SHARE), world.ships_after
     return {
@@ -86,7 +84,7 @@ def _parts(world: World, answers: Sequence[Answer]) -> dict[str, Sequence[Answer
     }
 
 
-def _rate_lines(world: World, answers: Sequence[Answer]) -> list[str]:
+def _rate_lines(world: World, answers: Sequence[Reply]) -> list[str]:
     parts = _parts(world, answers)
     width = max(map(len, parts))
     lines = [f"{'Chance of a good answer':{width + 2}}  {'served':>9}  {'at random':>9}"]
@@ -96,7 +94,7 @@ def _rate_lines(world: World, answers: Sequence[Answer]) -> list[str]:
     return lines
 
 
-def _verdict(world: World, answers: Sequence[Answer], best: Best | None) -> list[str]:
+def _verdict(world: World, answers: Sequence[Reply], best: Best | None) -> list[str]:
     good = sum(one.visit.is_good(one.config) for one in answers)
     good_at_random = sum(one.visit.is_good(one.visit.at_random) for one in answers)
     lines = [
@@ -120,11 +118,11 @@ def _verdict(world: World, answers: Sequence[Answer], best: Best | None) -> list
     return lines
 
 
-def _share(answers: Sequence[Answer]) -> float:
+def _share(answers: Sequence[Reply]) -> float:
     return sum(one.config["model"] == NEW_MODEL for one in answers) / len(answers)
 
 
-def _rates(answers: Sequence[Answer]) -> tuple[float, float]:
+def _rates(answers: Sequence[Reply]) -> tuple[float, float]:
     """The mean true rate of what was served, and of serving the same users at random."""
     served = sum(success_rate(one.config) for one in answers)
     at_random = sum(success_rate(one.visit.at_random) for one in answers)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imabo.demo.studies import Live
+from imabo.demo.live_study import Live
 from imabo.demo.world import Visit
 from imabo.space import Config
 
@@ -16,7 +16,7 @@ _MOST_LATE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What a user was served."""
 
     visit: Visit
@@ -71,11 +71,11 @@ class Pace:
             self._began -= left + _MOST_LATE_S  # users do not come in crowds to make up for it
 
 
-def serve(study: Live, visit: Visit, inbox: Inbox) -> Answer:
+def serve(study: Live, visit: Visit, inbox: Inbox) -> Reply:
     """Serve one user, and report the ratings that have arrived by then."""
     for pull_id, reward in inbox.arrived(visit.n):
         study.tell(pull_id, reward)
     pull = study.ask(visit.n)
     if visit.rated_at is not None:
         inbox.expect(visit.rated_at, pull.id, float(visit.is_good(pull.config)))
-    return Answer(visit, pull.config, pull.reason == "default")
+    return Reply(visit, pull.config, pull.reason == "default")

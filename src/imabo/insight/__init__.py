@@ -9,16 +9,18 @@ Example:
     >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
     >>> for _ in range(20):
     ...     study.tell(study.ask().id, 0.5)
-    >>> facts = insight.read(study)
-    >>> insight.overview(facts).recent_mean
+    >>> snapshot = insight.read(study)
+    >>> insight.overview(snapshot).recent_mean
     0.5
-    >>> sorted(insight.figure("reward", facts))
+    >>> sorted(insight.figure("reward", snapshot))
     ['about', 'data', 'layout', 'name', 'title']
 """
 
-from imabo.insight.delays import Feedback, feedback
+from imabo.insight.arm_table import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
 from imabo.insight.drawings import FIGURES, Caption, caption, figure
+from imabo.insight.feedback_delays import Feedback, feedback
 from imabo.insight.key_figures import BestArm, Overview, overview
+from imabo.insight.over_time import Growth, RewardOverTime, Traffic, growth, reward, traffic
 from imabo.insight.parameters import (
     Effect,
     Importance,
@@ -28,12 +30,12 @@ from imabo.insight.parameters import (
     importance,
 )
 from imabo.insight.previews import SpacePreview, preview_space
-from imabo.insight.progress import Growth, RewardOverTime, Traffic, growth, reward, traffic
-from imabo.insight.reading import Facts, read
 from imabo.insight.reporting import report
+from imabo.insight.snapshot import StudySnapshot, read
 from imabo.insight.spending import Cost, cost
 from imabo.insight.structure import Descent, Parallel, descent, parallel
-from imabo.insight.tables import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
+
+Facts = StudySnapshot  # its name before; scripts have it
 
 __all__ = [
     "FIGURES",
@@ -56,6 +58,7 @@ __all__ = [
     "ParameterEffects",
     "RewardOverTime",
     "SpacePreview",
+    "StudySnapshot",
     "Traffic",
     "arm_table",
     "arms",

@@ -9,7 +9,7 @@ import numpy as np
 from imabo.arms import Bools, Floats, Ints
 from imabo.insight.estimates import mean_intervals, number
 from imabo.insight.grouping import Group
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 from imabo.space.scalars import Scalar
 
 
@@ -62,7 +62,7 @@ class Importances:
     note: str
 
 
-def effects(facts: Facts) -> list[ParameterEffects]:
+def effects(snapshot: StudySnapshot) -> list[ParameterEffects]:
     """For each parameter, the mean reward with each of its values or ranges, and how much of it.
 
     All arms count, retired ones too. Each mean is over all rewards of a group's arms, so much
@@ -80,8 +80,8 @@ def effects(facts: Facts) -> list[ParameterEffects]:
         >>> [(effect.label, effect.n_arms, effect.mean) for effect in found.effects]
         [('a', 1, 0.0), ('b', 1, 1.0)]
     """
-    known, names = facts.arms, facts.space.names
-    groupings = [facts.grouping(name) for name in names]
+    known, names = snapshot.arms, snapshot.space.names
+    groupings = [snapshot.grouping(name) for name in names]
     starts = np.cumsum([0, *(len(one.groups) for one in groupings)]).tolist()
     columns = (np.ones(len(known)), known.n_pulls, known.n_rewards, known.sums, known.squares)
     totals = np.array(
@@ -93,10 +93,10 @@ def effects(facts: Facts) -> list[ParameterEffects]:
         ]
     )
     # One call for the groups of all parameters: the search for the ends is the slow part.
-    ends = np.array(mean_intervals(totals[2], totals[3], totals[4], facts.reward_range))
+    ends = np.array(mean_intervals(totals[2], totals[3], totals[4], snapshot.reward_range))
     found = []
     for name, grouped, start in zip(names, groupings, starts, strict=False):
-        parameter = facts.space.parameters[name]
+        parameter = snapshot.space.parameters[name]
         rows = slice(start, start + len(grouped.groups))
         found.append(
             ParameterEffects(
@@ -131,7 +131,7 @@ def _effect(
     )
 
 
-def importance(facts: Facts) -> Importances:
+def importance(snapshot: StudySnapshot) -> Importances:
     """Which parameters matter: the share of the differences between arms that each explains alone.
 
     A one-way analysis of variance of the arms' means over the groups of ``effects``, corrected for
@@ -152,12 +152,12 @@ def importance(facts: Facts) -> Importances:
         >>> [(one.name, round(one.share, 2)) for one in found]
         [('model', 1.0), ('x', 0.0)]
     """
-    known = facts.arms
+    known = snapshot.arms
     rewarded = known.n_rewards > 0
-    weights, means = _weights(facts, rewarded), known.means[rewarded]
+    weights, means = _weights(snapshot, rewarded), known.means[rewarded]
     found = [
-        _importance_of(name, facts.grouping(name).codes[rewarded], weights, means)
-        for name in facts.space.names
+        _importance_of(name, snapshot.grouping(name).codes[rewarded], weights, means)
+        for name in snapshot.space.names
     ]
     order = sorted(range(len(found)), key=lambda i: (-(found[i].share or 0.0), i))
     return Importances(
@@ -167,9 +167,9 @@ def importance(facts: Facts) -> Importances:
     )
 
 
-def _weights(facts: Facts, rewarded: Bools) -> Floats:
+def _weights(snapshot: StudySnapshot, rewarded: Bools) -> Floats:
     """Inverse variances of the arms' means: the noise of their rewards and what arms differ by."""
-    known = facts.arms
+    known = snapshot.arms
     n, sums = known.n_rewards[rewarded], known.sums[rewarded]
     k, total = len(n), n.sum()
     freedom = total - k

@@ -9,12 +9,12 @@ from html import escape
 from typing import Any, Final
 
 from imabo.errors import MissingExtra
+from imabo.insight.arm_table import ArmRow, arm_table
 from imabo.insight.assets import SCRIPT, STYLE
 from imabo.insight.drawings import FIGURES, figure
 from imabo.insight.estimates import Interval
 from imabo.insight.key_figures import Overview, overview
-from imabo.insight.reading import Facts, config_text
-from imabo.insight.tables import ArmRow, arm_table
+from imabo.insight.snapshot import StudySnapshot, config_text
 
 MOST_ROWS: Final = 100
 
@@ -25,13 +25,13 @@ _POLICY: Final = (
 _COLUMNS: Final = ("arm", "mean", "95% interval", "rewards", "pulls", "share", "state", "origin")
 
 
-def report(facts: Facts) -> str:
+def report(snapshot: StudySnapshot) -> str:
     """The key figures, all figures and the arms of a study as one HTML page to send around.
 
     It opens without a network, in light and in dark. Needs ``pip install "imabo[plot]"``.
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
 
     Example:
         >>> from imabo import Float, Space, Study, insight
@@ -39,18 +39,18 @@ def report(facts: Facts) -> str:
         >>> "<h1>a &amp; b</h1>" in insight.report(insight.read(study))
         True
     """
-    made = [figure(name, facts) for name in FIGURES]
-    key = overview(facts)
+    made = [figure(name, snapshot) for name in FIGURES]
+    key = overview(snapshot)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(facts.name)}</title><style>{STYLE}</style></head><body>",
-        f"<header><h1>{escape(facts.name)}</h1>{_line(key)}</header>",
+        f"<title>{escape(snapshot.name)}</title><style>{STYLE}</style></head><body>",
+        f"<header><h1>{escape(snapshot.name)}</h1>{_line(key)}</header>",
         f"<main>{_key_figures(key)}{_best(key)}",
         *map(_figure, made),
-        _table(facts),
+        _table(snapshot),
         "</main>",
         f'<script type="application/json" id="figures">{script_json(made)}</script>',
         f"<script>{plotly_script()}</script><script>{SCRIPT}</script>",
@@ -91,7 +91,7 @@ def _line(key: Overview) -> str:
 
 
 def _key_figures(key: Overview) -> str:
-    facts = [
+    shown = [
         ("pulls", f"{key.n_pulls:,}"),
         ("rewards", f"{key.n_rewards:,}"),
         ("pending", f"{key.n_pending:,}"),
@@ -104,7 +104,7 @@ def _key_figures(key: Overview) -> str:
         ("space version", str(key.space_version)),
     ]
     items = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in shown
     )
     return f'<dl class="facts">{items}</dl>'
 
@@ -132,8 +132,8 @@ def _figure(made: dict[str, Any]) -> str:
     )
 
 
-def _table(facts: Facts) -> str:
-    table = arm_table(facts, sort="n_pulls", limit=MOST_ROWS)
+def _table(snapshot: StudySnapshot) -> str:
+    table = arm_table(snapshot, sort="n_pulls", limit=MOST_ROWS)
     head = "".join(f'<th scope="col">{name}</th>' for name in (*_COLUMNS, "configuration"))
     body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in table.rows)
     note = ""

@@ -10,7 +10,7 @@ import numpy as np
 from imabo.arms import Floats
 from imabo.insight.estimates import Estimate, numbers, random_estimate
 from imabo.insight.key_figures import best_of_all
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 
 Column = list[float | None]
 
@@ -46,7 +46,7 @@ class Cost:
     random: Estimate
 
 
-def cost(facts: Facts) -> Cost:
+def cost(snapshot: StudySnapshot) -> Cost:
     """What exploring has cost against today's best arm, and gained against serving at random.
 
     Every pull served someone, whether its reward came back or not. So each counts with the mean of
@@ -64,12 +64,12 @@ def cost(facts: Facts) -> Cost:
         >>> insight.cost(insight.read(study)).gain
         [0.0]
     """
-    history, known, totals = facts.history, facts.arms, facts.totals
+    history, known, totals = snapshot.history, snapshot.arms, snapshot.totals
     pulls = history.n_pulls[1:]
     overall = totals.reward_sum / totals.n_rewards if totals.n_rewards else np.nan
     means = np.where(known.n_rewards > 0, known.means, overall)
     worth = _products(history.by_arm[1:], means) if len(known) else np.full(len(pulls), np.nan)
-    top, at_random = best_of_all(facts), random_estimate(facts)
+    top, at_random = best_of_all(snapshot), random_estimate(snapshot)
     low, high = (None, None) if top is None else top.interval
 
     def lost(mean: float | None) -> Column:

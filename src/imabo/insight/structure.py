@@ -11,7 +11,7 @@ import numpy as np
 from imabo.arms import Ints
 from imabo.insight.estimates import number, numbers
 from imabo.insight.grouping import INACTIVE, numbers_of, value_text
-from imabo.insight.reading import Facts, config_text
+from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.space import Choice
 
 MOST_ARMS: Final = 200
@@ -70,7 +70,7 @@ class Descent:
     n_children: int
 
 
-def parallel(facts: Facts) -> Parallel:
+def parallel(snapshot: StudySnapshot) -> Parallel:
     """The arms with rewards as lines through one axis for each parameter, at most 200.
 
     Those with the most pulls are shown. Values of a choice are ticks, numbers on a log scale are
@@ -83,28 +83,28 @@ def parallel(facts: Facts) -> Parallel:
         >>> insight.parallel(insight.read(study)).axes[0].labels
         ['a', 'b']
     """
-    known = facts.arms
+    known = snapshot.arms
     rows = known.best_by(np.where(known.n_rewards > 0, known.n_pulls, np.nan), MOST_ARMS)
     rows = rows[known.n_rewards[rows] > 0]
     return Parallel(
         arms=known.ids[rows].tolist(),
-        axes=[_axis(facts, name, rows) for name in facts.space.names],
+        axes=[_axis(snapshot, name, rows) for name in snapshot.space.names],
         means=numbers(known.means[rows]),
         n_arms=int((known.n_rewards > 0).sum()),
     )
 
 
-def _axis(facts: Facts, name: str, rows: Ints) -> Axis:
-    parameter = facts.space.parameters[name]
+def _axis(snapshot: StudySnapshot, name: str, rows: Ints) -> Axis:
+    parameter = snapshot.space.parameters[name]
     if isinstance(parameter, Choice):
-        grouped = facts.grouping(name)
+        grouped = snapshot.grouping(name)
         places = grouped.codes[rows].astype(np.float64)
         ticks = [float(i) for i in range(len(grouped.groups))]
         labels = [group.label for group in grouped.groups]
         return Axis(name, numbers(places), 0.0, max(len(ticks) - 1.0, 1.0), ticks, labels)
     log = bool(getattr(parameter, "log", False))
     low, high = float(getattr(parameter, "low", 0.0)), float(getattr(parameter, "high", 1.0))
-    values = numbers_of([facts.groupings.values[name][row] for row in rows])
+    values = numbers_of([snapshot.groupings.values[name][row] for row in rows])
     # Arms of an earlier space may lie outside of the current one.
     seen = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = min([low, *seen.tolist()]), max([high, *seen.tolist()])
@@ -126,7 +126,7 @@ def _axis(facts: Facts, name: str, rows: Ints) -> Axis:
     return Axis(name, numbers(places), start, end, ticks, labels)
 
 
-def descent(facts: Facts) -> Descent:
+def descent(snapshot: StudySnapshot) -> Descent:
     """Which arm was mutated from which, for the arms with the most pulls and their ancestors.
 
     At most 200 arms. Only oracles that change a known arm (``oracles.Mutate``) name a parent.
@@ -138,7 +138,7 @@ def descent(facts: Facts) -> Descent:
         >>> [(arm.arm, arm.parent) for arm in insight.descent(insight.read(study)).arms]
         [(1, None)]
     """
-    known = facts.arms
+    known = snapshot.arms
     parents = known.parents
     n_children = sum(parent is not None for parent in parents)
     place = {arm: row for row, arm in enumerate(known.ids.tolist())} if n_children else {}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imabo.errors import ImaboError, InvalidSpace
-from imabo.space import document, scalars
+from imabo.space import from_dict, scalars
 from imabo.space.base import Floats, Parameter, equal_cells
 from imabo.space.conditions import (
     matches,
@@ -362,7 +362,7 @@ class Space:
             >>> Space(x=Int(1, 3)).to_dict()["parameters"]
             [{'name': 'x', 'type': 'int', 'low': 1, 'high': 3, 'log': False, 'step': 1, 'when': {}}]
         """
-        return document.write(self.parameters, self.forbid)
+        return from_dict.write(self.parameters, self.forbid)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Space:
@@ -376,7 +376,7 @@ class Space:
             >>> Space.from_dict(Space(x=Int(1, 3)).to_dict())
             Space(x=Int(1, 3))
         """
-        parameters, forbid = document.read(data)
+        parameters, forbid = from_dict.read(data)
         return cls(parameters, forbid=forbid)
 
     @classmethod

@@ -12,6 +12,7 @@ from imabo.arms import ArmState
 from imabo.checks import valid_configs
 from imabo.cli.exits import UsageError
 from imabo.cli.files import json_of
+from imabo.cli.look import arm_rows
 from imabo.cli.output import (
     Table,
     clean,
@@ -23,7 +24,6 @@ from imabo.cli.output import (
     write_json,
 )
 from imabo.cli.places import Place, place_of
-from imabo.cli.reading import arm_rows
 from imabo.documents import Document, arm_document
 from imabo.errors import ImaboError, InvalidConfig, InvalidSetting, UnknownArm
 from imabo.space import Config, Space

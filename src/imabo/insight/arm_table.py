@@ -11,7 +11,7 @@ import numpy as np
 
 from imabo.arms import Bools, Floats, Ints
 from imabo.insight.estimates import may_be_highest, number
-from imabo.insight.reading import Facts, config_text
+from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.settings import check_count, check_one_of
 from imabo.space import Config
 
@@ -84,11 +84,11 @@ class BestArms:
     by: str
 
 
-def arms(facts: Facts, *, by: str = "low", limit: int = 30) -> BestArms:
+def arms(snapshot: StudySnapshot, *, by: str = "low", limit: int = 30) -> BestArms:
     """The arms with their means and intervals, the best ones only.
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         by: ``"low"`` for the highest lower end of the interval, ``"n_pulls"`` for the most pulls.
         limit: At most so many, from 1 to 50.
 
@@ -101,17 +101,17 @@ def arms(facts: Facts, *, by: str = "low", limit: int = 30) -> BestArms:
     """
     check_one_of("by", by, ["low", "n_pulls"])
     check_count("limit", limit, least=1)
-    known = facts.arms
+    known = snapshot.arms
     if by == "low":
-        rows = _highest_low(facts, min(limit, MOST_SHOWN))
+        rows = _highest_low(snapshot, min(limit, MOST_SHOWN))
     else:
         rows = known.best_by(known.n_pulls, limit)
     shown = rows[: min(limit, MOST_SHOWN)]
-    return BestArms(rows_of(facts, shown), len(known), by)
+    return BestArms(rows_of(snapshot, shown), len(known), by)
 
 
 def arm_table(
-    facts: Facts,
+    snapshot: StudySnapshot,
     *,
     sort: str = "mean",
     descending: bool = True,
@@ -126,7 +126,7 @@ def arm_table(
     (no reward, no parent) last, whichever way it goes.
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         sort: A column, one of ``insight.SORTS``.
         descending: Whether the largest come first.
         states: Only arms in these states; None for all.
@@ -149,15 +149,15 @@ def arm_table(
     limit = min(limit, MOST_ROWS)
     for state in states or ():
         check_one_of("a state", state, STATES)
-    matching = np.flatnonzero(_matches(facts, states, text))
-    values = _sort_values(facts, sort)[matching]
+    matching = np.flatnonzero(_matches(snapshot, states, text))
+    values = _sort_values(snapshot, sort)[matching]
     keys = _nan_last(-values if not descending else values)
-    order = np.lexsort((facts.arms.ids[matching], -keys))
+    order = np.lexsort((snapshot.arms.ids[matching], -keys))
     rows = matching[order][offset : offset + limit]
     return ArmTable(
-        rows=rows_of(facts, rows),
+        rows=rows_of(snapshot, rows),
         n=len(matching),
-        n_arms=len(facts.arms),
+        n_arms=len(snapshot.arms),
         offset=offset,
         limit=limit,
         sort=sort,
@@ -165,11 +165,11 @@ def arm_table(
     )
 
 
-def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
+def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]:
     """Some arms, by their rows in the columns."""
-    known = facts.arms
+    known = snapshot.arms
     places = np.array(list(rows), dtype=np.int64)
-    n_pulls = max(facts.totals.n_pulls, 1)
+    n_pulls = max(snapshot.totals.n_pulls, 1)
     found = []
     for row, low, high in zip(places.tolist(), *known.intervals_of(places), strict=True):
         record = known.records[row]
@@ -191,20 +191,20 @@ def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
                 parent=record.parent,
                 mutated=record.mutated,
                 admitted_at=record.admitted_at,
-                is_best=record.id == facts.best_arm,
+                is_best=record.id == snapshot.best_arm,
             )
         )
     return found
 
 
-def _highest_low(facts: Facts, limit: int) -> Ints:
+def _highest_low(snapshot: StudySnapshot, limit: int) -> Ints:
     """Rows of the arms with the highest lower ends; those that may be served come first."""
-    known = facts.arms
+    known = snapshot.arms
     rows = np.flatnonzero(known.n_rewards > 0)
     active = rows[known.states[rows] == "active"]
     if len(active) >= limit:
         places = may_be_highest(
-            known.n_rewards[active], known.sums[active], facts.reward_range, limit
+            known.n_rewards[active], known.sums[active], snapshot.reward_range, limit
         )
         rows = active[places]
     low = known.intervals_of(rows)[0]
@@ -216,9 +216,9 @@ def _nan_last(values: Floats) -> Floats:
     return np.where(np.isnan(values), -np.inf, values)
 
 
-def _sort_values(facts: Facts, sort: str) -> Floats:
+def _sort_values(snapshot: StudySnapshot, sort: str) -> Floats:
     """A number for each arm, NaN where it has no value to sort by."""
-    known = facts.arms
+    known = snapshot.arms
     if sort in ("low", "high"):
         return np.where(known.n_rewards > 0, known.intervals[sort == "high"], np.nan)
     if sort == "parent":
@@ -240,8 +240,8 @@ def _sort_values(facts: Facts, sort: str) -> Floats:
     return columns[sort].astype(np.float64)
 
 
-def _matches(facts: Facts, states: Collection[str] | None, text: str) -> Bools:
-    known = facts.arms
+def _matches(snapshot: StudySnapshot, states: Collection[str] | None, text: str) -> Bools:
+    known = snapshot.arms
     matching = np.ones(len(known), dtype=np.bool_)
     if states is not None:
         matching &= np.isin(known.states, list(states))

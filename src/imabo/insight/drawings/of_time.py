@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from imabo.insight import palette
-from imabo.insight.delays import feedback
 from imabo.insight.drawings.base import Drawing, band, layout, level, line, safe, titled, whole
 from imabo.insight.estimates import Estimate
-from imabo.insight.progress import RewardOverTime, growth, reward, traffic
-from imabo.insight.reading import Facts
+from imabo.insight.feedback_delays import feedback
+from imabo.insight.over_time import RewardOverTime, growth, reward, traffic
+from imabo.insight.snapshot import StudySnapshot
 from imabo.insight.spending import cost
 
 _ROOM = 2.0  # times the longest delay, up to which the window is drawn
@@ -19,11 +19,11 @@ _NOTICED = "change noticed"
 _CLOSE = 0.07  # of the axis: nearer than that, two names would overlap
 
 
-def draw_reward(facts: Facts, baseline: int | None = None) -> Drawing:
+def draw_reward(snapshot: StudySnapshot, baseline: int | None = None) -> Drawing:
     """Reward over time, with marks where arms entered and where space or world changed."""
-    model = reward(facts, baseline)
+    model = reward(snapshot, baseline)
     x = model.pulls
-    end = float(facts.totals.n_pulls)
+    end = float(snapshot.totals.n_pulls)
     band_name = f"mean of the last {model.window} points"
     data = band(x, model.rolling_low, model.rolling_high, "95% band", palette.BLUE)
     data += [
@@ -49,7 +49,7 @@ def draw_reward(facts: Facts, baseline: int | None = None) -> Drawing:
         notes.append(
             f"Marks of {len(model.arrivals)} of {whole(model.n_arrivals)} arms, evenly picked."
         )
-    if model.random.mean is None and facts.totals.n_pulls:
+    if model.random.mean is None and snapshot.totals.n_pulls:
         notes.append("No arm that was drawn at random has a reward yet.")
     if model.drifts:
         data.append(_drifts(model))
@@ -123,9 +123,9 @@ def _changes(
     return shapes, notes
 
 
-def draw_growth(facts: Facts) -> Drawing:
+def draw_growth(snapshot: StudySnapshot) -> Drawing:
     """The active set against the policy's schedule."""
-    model = growth(facts)
+    model = growth(snapshot)
     data = [
         line(
             model.pulls,
@@ -145,9 +145,9 @@ def draw_growth(facts: Facts) -> Drawing:
     return Drawing(data, made, notes)
 
 
-def draw_traffic(facts: Facts) -> Drawing:
+def draw_traffic(snapshot: StudySnapshot) -> Drawing:
     """The share of each of the most served arms."""
-    model = traffic(facts)
+    model = traffic(snapshot)
     named = [
         (f"arm {arm}", colour, counts)
         for arm, colour, counts in zip(model.arms, palette.SERIES, model.counts, strict=False)
@@ -180,9 +180,9 @@ def _shares(counts: list[float | None], totals: list[float | None]) -> list[floa
     return [None if not total or count is None else count / total for count, total in pairs]
 
 
-def draw_feedback(facts: Facts) -> Drawing:
+def draw_feedback(snapshot: StudySnapshot) -> Drawing:
     """The share of pulls whose reward has come, by delay; below, the share without, by age."""
-    model = feedback(facts)
+    model = feedback(snapshot)
     came = {
         **line(
             model.delays_s, model.arrived, "reward has come", palette.BLUE, line={"shape": "hv"}
@@ -236,9 +236,9 @@ def draw_feedback(facts: Facts) -> Drawing:
     return Drawing([came, missing] if model.n_sampled else [], made, notes)
 
 
-def draw_cost(facts: Facts) -> Drawing:
+def draw_cost(snapshot: StudySnapshot) -> Drawing:
     """What exploring has cost and gained, with their ranges."""
-    model = cost(facts)
+    model = cost(snapshot)
     data = [
         *band(model.pulls, model.cost_low, model.cost_high, "range of the cost", palette.RED),
         line(model.pulls, model.cost, "cost against the best arm", palette.RED),

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from imabo.errors import InvalidSetting
 from imabo.insight.drawings.base import Drawing
-from imabo.insight.drawings.sets import draw_arms, draw_descent, draw_parallel
-from imabo.insight.drawings.time import (
+from imabo.insight.drawings.of_arms import draw_arms, draw_descent, draw_parallel
+from imabo.insight.drawings.of_parameters import draw_effects, draw_importance
+from imabo.insight.drawings.of_time import (
     draw_cost,
     draw_feedback,
     draw_growth,
     draw_reward,
     draw_traffic,
 )
-from imabo.insight.drawings.values import draw_effects, draw_importance
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 from imabo.settings import check_one_of
 from imabo.space.scalars import show
 
@@ -102,7 +102,7 @@ def caption(name: str) -> Caption:
     return _CAPTIONS[name]
 
 
-def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
+def figure(name: str, snapshot: StudySnapshot, **options: Any) -> dict[str, Any]:
     """A figure as JSON-safe values: ``name``, ``title``, ``about``, and Plotly's data and layout.
 
     The layout has no colours of text or background; whoever shows the figure sets them. Text of
@@ -110,7 +110,7 @@ def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
 
     Args:
         name: One of ``insight.FIGURES``.
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         **options: ``baseline`` (an arm's id) for ``reward``; ``by`` and ``limit`` for ``arms``.
 
     Example:
@@ -120,7 +120,7 @@ def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
         'Active arms'
     """
     known = caption(name)
-    allowed = [key for key in inspect.signature(_DRAWN[name]).parameters if key != "facts"]
+    allowed = [key for key in inspect.signature(_DRAWN[name]).parameters if key != "snapshot"]
     for option in options:
         if option not in allowed:
             raise InvalidSetting(
@@ -128,7 +128,7 @@ def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
                 f"it takes {', '.join(allowed) or 'none'}",
                 "leave it out",
             )
-    drawing = _DRAWN[name](facts, **options)
+    drawing = _DRAWN[name](snapshot, **options)
     return {
         "name": name,
         "title": known.title,

@@ -20,7 +20,7 @@ from imabo.study import Study
 _MAX_AGE_S: Final = 0.05  # of facts that are shown again
 
 
-class LocalPlace:
+class DatabasePlace:
     """A store that this process reads and writes itself.
 
     Args:
@@ -30,7 +30,7 @@ class LocalPlace:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._studies: dict[str, Study] = {}
-        self._facts: dict[str, tuple[float, insight.Facts]] = {}
+        self._facts: dict[str, tuple[float, insight.StudySnapshot]] = {}
 
     def studies(self) -> list[Document]:
         """Every study."""
@@ -116,7 +116,7 @@ class LocalPlace:
             self._studies[name] = Study.open(name, store=self._store)
         return self._studies[name]
 
-    def _read(self, name: str) -> insight.Facts:
+    def _read(self, name: str) -> insight.StudySnapshot:
         """The facts of a study; what one command shows together is read once."""
         at, facts = self._facts.get(name, (-1.0, None))
         if facts is None or time.monotonic() - at > _MAX_AGE_S:

@@ -14,7 +14,7 @@ from imabo.cli.exits import error_document
 from imabo.cli.keyboard import keyboard
 from imabo.cli.output import clean, count, number, say, span, tell, write_json
 from imabo.cli.places import Place, place_of
-from imabo.cli.running import missing
+from imabo.cli.run import missing
 from imabo.documents import Document
 from imabo.errors import ImaboError, StoreError, Unavailable
 

@@ -16,7 +16,7 @@ from imabo.insight.estimates import (
     random_estimate,
     ratio,
 )
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 from imabo.policies import IMOSS, QRM2, UCBAIR, Informed
 from imabo.policies.base import Policy
 from imabo.policies.feedback import effective_total
@@ -133,14 +133,14 @@ class Traffic:
     n_others: int
 
 
-def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
+def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTime:
     """The reward over time, beside serving at random and beside a chosen arm.
 
     Means are over the rewards that arrived between two points, whenever their pulls were served.
     The band is the interval of the mean of the rolling window (see ``estimates.mean_intervals``).
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         baseline: The id of an arm to compare with; None for none.
 
     Example:
@@ -151,17 +151,17 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
         >>> reward(insight.read(study)).rolling
         [0.5, 0.5]
     """
-    history, arms = facts.history, facts.arms
+    history, arms = snapshot.history, snapshot.arms
     before = np.maximum(np.arange(1, len(history)) - ROLLING, 0)
     n, sums, squares = history.n_rewards, history.sums, history.squares
     wide = n[1:] - n[before], sums[1:] - sums[before], squares[1:] - squares[before]
-    low, high = mean_intervals(*wide, facts.reward_range)
+    low, high = mean_intervals(*wide, snapshot.reward_range)
     has_any = wide[0] > 0
     chosen = None
     if baseline is not None:
         row = arms.row_of(baseline)
         chosen = estimate_of(
-            arms.n_rewards[row], arms.sums[row], arms.squares[row], facts.reward_range
+            arms.n_rewards[row], arms.sums[row], arms.squares[row], snapshot.reward_range
         )
     picked = _evenly(len(arms), MOST_ARRIVALS)
     places = history.pulls_at(arms.admitted_at[picked])
@@ -175,7 +175,7 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
         rolling_high=numbers(np.where(has_any, high, np.nan)),
         cumulative=numbers(ratio(sums[1:], n[1:])),
         window=ROLLING,
-        random=random_estimate(facts),
+        random=random_estimate(snapshot),
         baseline=chosen,
         baseline_arm=baseline,
         arrivals=[
@@ -183,8 +183,8 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
             for row, place in zip(picked.tolist(), places, strict=True)
         ],
         n_arrivals=len(arms),
-        space_changes=[SpaceChange(*change) for change in facts.space_changes],
-        drifts=[NoticedDrift(*drift) for drift in facts.drifts],
+        space_changes=[SpaceChange(*change) for change in snapshot.space_changes],
+        drifts=[NoticedDrift(*drift) for drift in snapshot.drifts],
     )
 
 
@@ -193,7 +193,7 @@ def _evenly(n: int, most: int) -> Ints:
     return np.linspace(0, max(n - 1, 0), min(n, most)).round().astype(np.int64)
 
 
-def growth(facts: Facts) -> Growth:
+def growth(snapshot: StudySnapshot) -> Growth:
     """The active set over time, and how many arms the policy wanted by then.
 
     The policy itself is asked at each point, with the counters of that point. Where the schedule
@@ -211,12 +211,12 @@ def growth(facts: Facts) -> Growth:
         >>> grown.n_active, grown.due, grown.law
         ([3.0, 4.0], [3.0, 5.0], 't^0.5')
     """
-    history = facts.history
-    law = _law(facts.policy)
-    restarts = _restarts(facts)
-    has_window = facts.study.window_s is not None
-    asked = _Counts(facts.space, reward_range=facts.reward_range, has_window=has_window)
-    n_configs = facts.space.n_configs if law is not None else None
+    history = snapshot.history
+    law = _law(snapshot.policy)
+    restarts = _restarts(snapshot)
+    has_window = snapshot.study.window_s is not None
+    asked = _Counts(snapshot.space, reward_range=snapshot.reward_range, has_window=has_window)
+    n_configs = snapshot.space.n_configs if law is not None else None
     effective, due = [], []
     for i in range(1, len(history)):
         n_pulls = int(history.n_pulls[i])
@@ -226,7 +226,7 @@ def growth(facts: Facts) -> Growth:
         asked.restart = [one for one in restarts if one.n_pulls < max(n_pulls, 1)][-1]
         effective.append(effective_total(asked))
         if law is not None:
-            wanted = _due(facts.policy, asked)
+            wanted = _due(snapshot.policy, asked)
             due.append(float(wanted if n_configs is None else min(wanted, n_configs)))
     return Growth(
         pulls=numbers(history.n_pulls[1:]),
@@ -281,26 +281,26 @@ def _wants_more(policy: Policy, arms: _Counts, n: int) -> bool:
     return policy.growth(arms) is not None
 
 
-def _restarts(facts: Facts) -> list[Restart]:
+def _restarts(snapshot: StudySnapshot) -> list[Restart]:
     """Where the schedule started: first, and after each change of the space or of all the world."""
-    history = facts.history
+    history = snapshot.history
     found = [Restart()]
-    changes = [(at, n_pulls) for _, at, n_pulls in facts.space_changes[:-1]]
-    for at, n_pulls in [*changes, *facts.upheavals]:
+    changes = [(at, n_pulls) for _, at, n_pulls in snapshot.space_changes[:-1]]
+    for at, n_pulls in [*changes, *snapshot.upheavals]:
         after = min(int(np.searchsorted(history.at, at)), len(history) - 1)
-        came = (facts.arms.admitted_at > at) & (facts.arms.admitted_at <= history.at[after])
+        came = (snapshot.arms.admitted_at > at) & (snapshot.arms.admitted_at <= history.at[after])
         n_rewards, n_pending = (
             int(np.interp(at, history.at, column))
             for column in (history.n_rewards, history.n_pending)
         )
         n_arms = int(history.n_active[after] - came.sum())
         found.append(Restart(int(n_pulls), n_rewards, n_pending, max(n_arms, 0)))
-    if facts.space_version > 1:
-        found.append(facts.restart)
+    if snapshot.space_version > 1:
+        found.append(snapshot.restart)
     return sorted(found, key=lambda one: one.n_pulls)
 
 
-def traffic(facts: Facts) -> Traffic:
+def traffic(snapshot: StudySnapshot) -> Traffic:
     """How the pulls were shared between the arms, from point to point.
 
     Example:
@@ -310,7 +310,7 @@ def traffic(facts: Facts) -> Traffic:
         >>> insight.traffic(insight.read(study)).totals
         [12.0]
     """
-    history, arms = facts.history, facts.arms
+    history, arms = snapshot.history, snapshot.arms
     rows = arms.best_by(arms.n_pulls, MOST_ARMS)
     totals = np.diff(history.n_pulls)
     known = np.diff(history.by_arm[:, rows], axis=0)

@@ -16,7 +16,7 @@ from imabo.space import Config, Space
 _TIMEOUT_S: Final = 30.0  # a report of a large study takes its time
 
 
-class RemotePlace:
+class ServicePlace:
     """A service that answers for its studies.
 
     Args:

@@ -203,10 +203,10 @@ class History:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class StudySnapshot:
     """What is known of a study at one moment, read once; the read models are functions of it.
 
-    Make one with ``insight.read``. It never changes, so several figures of one ``Facts`` agree.
+    Make one with ``insight.read``. It never changes, so several figures of one snapshot agree.
 
     Attributes:
         study: What the study was created with.
@@ -298,7 +298,7 @@ def _named(data: Mapping[str, Any] | None) -> set[str]:
     return {key for key, value in (data or {}).items() if value is not None}
 
 
-def read(study: Study, since: Facts | None = None) -> Facts:
+def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
     """Everything that the figures of a study need, in a bounded number of short queries.
 
     Use it before the functions of this package. The cost grows with the number of arms (and so with
@@ -306,15 +306,15 @@ def read(study: Study, since: Facts | None = None) -> Facts:
 
     Args:
         study: An open study, on any store.
-        since: What was read of it before. The facts are the same with it or without, and cost less
+        since: What was read of it before. The result is the same with it or without, and costs less
             with it: only the arms that changed since are read.
 
     Example:
         >>> from imabo import Float, Space, Study
         >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
-        >>> facts = read(study)
+        >>> snapshot = read(study)
         >>> _ = study.ask()
-        >>> facts.totals.n_pulls, read(study, since=facts).totals.n_pulls
+        >>> snapshot.totals.n_pulls, read(study, since=snapshot).totals.n_pulls
         (0, 1)
     """
     from imabo.study import Study  # here, because a study offers this package's figures itself
@@ -330,45 +330,47 @@ def read(study: Study, since: Facts | None = None) -> Facts:
         best: Best | None = study.best()
     except NoRewards:
         best = None
-    # The snapshot last: so it has all that the milestones have.
+    # The counters last: so they have all that the milestones have.
     changes = store.changes(study.name, limit=MOST_CHANGES)
     milestones = store.milestones(study.name)
-    snapshot = store.load(study.name, since=0 if since is None else since.seq)
-    if since is not None and since.study.token != snapshot.study.token:
-        since, snapshot = None, store.load(study.name)  # another study of that name
+    loaded = store.load(study.name, since=0 if since is None else since.seq)
+    if since is not None and since.study.token != loaded.study.token:
+        since, loaded = None, store.load(study.name)  # another study of that name
     # The study's own space object has counted its configurations already.
-    is_same = study.space_version == snapshot.space_version
-    space = study.space if is_same else Space.from_dict(snapshot.space)
-    ends = snapshot.study.reward_range
-    arms = Arms(_records(study, snapshot, since), None if ends is None else usable_range(ends))
-    return Facts(
-        study=snapshot.study,
+    is_same = study.space_version == loaded.space_version
+    space = study.space if is_same else Space.from_dict(loaded.space)
+    ends = loaded.study.reward_range
+    arms = Arms(_records(study, loaded, since), None if ends is None else usable_range(ends))
+    return StudySnapshot(
+        study=loaded.study,
         policy=study.policy,
         space=space,
-        space_version=snapshot.space_version,
-        seq=snapshot.seq,
-        totals=usable_totals(snapshot.totals),
-        restart=snapshot.restart,
-        last_at=snapshot.last_at,
+        space_version=loaded.space_version,
+        seq=loaded.seq,
+        totals=usable_totals(loaded.totals),
+        restart=loaded.restart,
+        last_at=loaded.last_at,
         arms=arms,
-        history=_history(snapshot, arms, milestones, since),
+        history=_history(loaded, arms, milestones, since),
         changes=tuple(changes),
-        sample=sample_pulls(store, study.name, snapshot.totals.n_pulls),
+        sample=sample_pulls(store, study.name, loaded.totals.n_pulls),
         best=best,
-        groupings=_groupings(space, arms, snapshot.space_version, since),
+        groupings=_groupings(space, arms, loaded.space_version, since),
     )
 
 
-def _groupings(space: Space, arms: Arms, space_version: int, since: Facts | None) -> Groupings:
+def _groupings(
+    space: Space, arms: Arms, space_version: int, since: StudySnapshot | None
+) -> Groupings:
     is_same = since is not None and since.space_version == space_version
     if since is not None and is_same and len(since.arms) == len(arms):
         return since.groupings  # arms never leave, so they are the same ones
     return Groupings(space, arms.configs)
 
 
-def _records(study: Study, snapshot: Snapshot, since: Facts | None) -> Sequence[ArmRecord]:
+def _records(study: Study, loaded: Snapshot, since: StudySnapshot | None) -> Sequence[ArmRecord]:
     """Every arm in order of its id, those that did not change from before."""
-    new = snapshot.arms
+    new = loaded.arms
     before = ArmRows([]) if since is None else since.arms.records
     if isinstance(new, ArmRows) and isinstance(before, ArmRows):
         # The study's view has read the configurations already, and they never change.
@@ -379,17 +381,17 @@ def _records(study: Study, snapshot: Snapshot, since: Facts | None) -> Sequence[
 
 
 def _history(
-    snapshot: Snapshot, arms: Arms, milestones: Sequence[Milestone], since: Facts | None
+    loaded: Snapshot, arms: Arms, milestones: Sequence[Milestone], since: StudySnapshot | None
 ) -> History:
-    totals = snapshot.totals
-    created_at = min(snapshot.study.created_at, snapshot.last_at)
+    totals = loaded.totals
+    created_at = min(loaded.study.created_at, loaded.last_at)
     past = [one for one in milestones if one.n_pulls < totals.n_pulls]
     # What a milestone says never changes, so it need not be read from its text again.
     known = {} if since is None else since.history.kept
     n_rewards = _column([0, *(one.n_rewards for one in past), totals.n_rewards])
     sums = _column([0.0, *(one.reward_sum for one in past), totals.reward_sum])
     squares = _column([0.0, *(one.reward_squares for one in past), arms.squares.sum()])
-    at = _column([created_at, *(one.at for one in past), snapshot.last_at])
+    at = _column([created_at, *(one.at for one in past), loaded.last_at])
     return History(
         # In order, also where a clock ran ahead for a while: nothing came after what followed it.
         at=np.minimum.accumulate(at[::-1])[::-1],

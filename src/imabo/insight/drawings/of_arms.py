@@ -6,18 +6,18 @@ import math
 from typing import Any
 
 from imabo.insight import palette
+from imabo.insight.arm_table import ArmRow, arms
 from imabo.insight.drawings.base import Drawing, layout, line, safe, titled, whole
-from imabo.insight.progress import Column
-from imabo.insight.reading import Facts, config_text
+from imabo.insight.over_time import Column
+from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.insight.structure import Axis, descent, parallel
-from imabo.insight.tables import ArmRow, arms
 
 _STATES = {"active": palette.BLUE, "paused": palette.ORANGE, "retired": palette.GREY}
 
 
-def draw_arms(facts: Facts, by: str = "low", limit: int = 30) -> Drawing:
+def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 30) -> Drawing:
     """The best arms with their intervals, the best one on top."""
-    model = arms(facts, by=by, limit=limit)
+    model = arms(snapshot, by=by, limit=limit)
     data = [
         _arms_of(state, colour, [row for row in model.rows if row.state == state])
         for state, colour in _STATES.items()
@@ -73,13 +73,13 @@ def _arms_of(state: str, colour: str, rows: list[ArmRow]) -> dict[str, Any]:
     }
 
 
-def draw_parallel(facts: Facts) -> Drawing:
+def draw_parallel(snapshot: StudySnapshot) -> Drawing:
     """Parallel coordinates of the arms, with the mean reward as the last axis.
 
     Made of plain lines: Plotly's own trace for it needs WebGL and scripts that make scripts, which
     a strict page does not allow.
     """
-    model = parallel(facts)
+    model = parallel(snapshot)
     means = [mean for mean in model.means if mean is not None]
     if not means:
         return Drawing([], layout({}, {}))
@@ -178,9 +178,9 @@ def _colours(low: float, high: float) -> dict[str, Any]:
     }
 
 
-def draw_descent(facts: Facts) -> Drawing:
+def draw_descent(snapshot: StudySnapshot) -> Drawing:
     """Arms by their order and their means, with lines from parents to children."""
-    model = descent(facts)
+    model = descent(snapshot)
     shown = {one.arm: one for one in model.arms if one.mean is not None}
     x: Column = []
     y: Column = []

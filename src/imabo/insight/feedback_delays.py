@@ -9,7 +9,7 @@ import numpy as np
 
 from imabo.arms import Bools, Floats
 from imabo.insight.estimates import numbers
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 
 QUANTILES: Final = (0.1, 0.5, 0.9, 0.99)
 _MOST_POINTS: Final = 60
@@ -49,7 +49,7 @@ class Feedback:
     without: list[float | None]
 
 
-def feedback(facts: Facts) -> Feedback:
+def feedback(snapshot: StudySnapshot) -> Feedback:
     """How long rewards take, how many are still out, and how many will never come.
 
     The counts are exact. Delays come from at most 2,000 pulls from all over the past; pulls that
@@ -70,11 +70,11 @@ def feedback(facts: Facts) -> Feedback:
         >>> found.n_pending, found.arrived, found.quantiles[1]
         (2, [0.0, 0.5], (0.5, 30.0))
     """
-    sample, totals = facts.sample, facts.totals
+    sample, totals = snapshot.sample, snapshot.totals
     delays = sample.delays
     came = delays[np.isfinite(delays)]
     whole = sample.is_whole
-    ages = np.maximum(facts.last_at - sample.served_at[whole], 0.0)
+    ages = np.maximum(snapshot.last_at - sample.served_at[whole], 0.0)
     has_reward = np.isfinite(delays[whole])
     at, arrived = _arrivals(delays[whole], ages, has_reward)
     by_age = _by_age(ages, has_reward)
@@ -83,7 +83,7 @@ def feedback(facts: Facts) -> Feedback:
         n_rewarded=totals.n_rewards,
         n_pending=totals.n_pending,
         n_expired=totals.n_expired,
-        window_s=facts.study.window_s,
+        window_s=snapshot.study.window_s,
         n_sampled=len(sample),
         quantiles=[(q, float(np.quantile(came, q))) for q in QUANTILES] if len(came) else [],
         delays_s=numbers(at),

@@ -8,16 +8,16 @@ from typing import Any, Final
 from imabo.insight import palette
 from imabo.insight.drawings.base import Drawing, layout, safe, titled, whole
 from imabo.insight.parameters import Importance, ParameterEffects, effects, importance
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 
 MOST_PARAMETERS: Final = 20
 _ROW: Final = 190  # pixels
 
 
-def draw_effects(facts: Facts) -> Drawing:
+def draw_effects(snapshot: StudySnapshot) -> Drawing:
     """A row for each parameter, the most important first: means with intervals by value."""
-    found = {one.name: one for one in effects(facts)}
-    ranked = [one.name for one in importance(facts).parameters]
+    found = {one.name: one for one in effects(snapshot)}
+    ranked = [one.name for one in importance(snapshot).parameters]
     names = ranked[:MOST_PARAMETERS]
     height = _ROW * max(len(names), 1) + 20
     made: dict[str, Any] = {
@@ -100,9 +100,9 @@ def _effect_trace(one: ParameterEffects, suffix: str, most: int) -> dict[str, An
     }
 
 
-def draw_importance(facts: Facts) -> Drawing:
+def draw_importance(snapshot: StudySnapshot) -> Drawing:
     """A bar for each parameter."""
-    model = importance(facts)
+    model = importance(snapshot)
     shown = [one for one in model.parameters if one.share is not None][:MOST_PARAMETERS]
     labels = [safe(one.name) for one in reversed(shown)]
     data = [
