@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from imabo import insight
-from imabo.arms import Arm, ArmState
 from imabo.cli.places import TableQuery
-from imabo.documents import Document, event_document, study_document
+from imabo.documents import Document, study_document
 from imabo.errors import UnknownStudy
-from imabo.recommend import Best
-from imabo.space import Config, Space
+from imabo.space import Space
 from imabo.stores import Store
 from imabo.study import Study
 
-_MAX_AGE_S: Final = 0.05  # of facts that are shown again
+_MAX_AGE_S: Final = 0.05  # of a snapshot that is shown again
 
 
 class DatabasePlace:
-    """A store that this process reads and writes itself.
+    """A store that this process reads and writes itself; see ``Place``.
 
     Args:
         store: An open one; it stays open.
@@ -30,14 +27,20 @@ class DatabasePlace:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._studies: dict[str, Study] = {}
-        self._facts: dict[str, tuple[float, insight.StudySnapshot]] = {}
+        self._read_at: dict[str, tuple[float, insight.StudySnapshot]] = {}
+
+    def named(self, name: str) -> Study:
+        """A study to call."""
+        if name not in self._studies:
+            self._studies[name] = Study.open(name, store=self._store)
+        return self._studies[name]
 
     def studies(self) -> list[Document]:
         """Every study."""
         found = []
         for name in self._store.names():
             try:
-                found.append(study_document(self._store.load(name)))
+                found.append(self.study(name))
             except UnknownStudy:  # deleted a moment ago
                 continue
         return found
@@ -48,9 +51,11 @@ class DatabasePlace:
 
     def overview(self, name: str, trend: int = 0) -> Document:
         """Its key figures."""
-        facts = self._read(name)
-        found = asdict(insight.overview(facts))
-        return found | {"trend": _picked(insight.reward(facts).rolling, trend)} if trend else found
+        snapshot = self._read(name)
+        found = asdict(insight.overview(snapshot))
+        if not trend:
+            return found
+        return found | {"trend": _picked(insight.reward(snapshot).rolling, trend)}
 
     def table(self, name: str, query: TableQuery) -> Document:
         """Its arms with intervals."""
@@ -63,43 +68,9 @@ class DatabasePlace:
         """Its figures as one HTML file."""
         return insight.report(self._read(name))
 
-    def best(self, name: str, level: float) -> Best:
-        """Its recommendation."""
-        return self._open(name).best(level)
-
-    def events(self, name: str, limit: int) -> list[Document]:
-        """What happened to it."""
-        return [event_document(event) for event in self._open(name).events(limit)]
-
-    def arms(self, name: str) -> list[Arm]:
-        """Its arms."""
-        return self._open(name).arms()
-
-    def put_state(self, name: str, arm: int, state: ArmState) -> Arm:
-        """Pause, resume or retire an arm."""
-        study = self._open(name)
-        verbs = {"active": study.resume, "paused": study.pause, "retired": study.retire}
-        return verbs[state](arm)
-
-    def add_arm(self, name: str, config: Config) -> Arm:
-        """Admit a configuration."""
-        return self._open(name).add_arm(config)
-
-    def add_arms(self, name: str, configs: Sequence[Config]) -> list[Arm]:
-        """Admit configurations together."""
-        return self._open(name).add_arms(configs)
-
     def preview_space(self, name: str, space: Space) -> Document:
         """What another space would do to the arms."""
         return asdict(insight.preview_space(self._read(name), space))
-
-    def update_space(self, name: str, space: Space) -> None:
-        """Move on to another space."""
-        self._open(name).update_space(space)
-
-    def export(self, name: str, file: TextIO, form: str) -> None:
-        """Write a study to a file."""
-        self._open(name).export(file, form)
 
     def delete(self, name: str) -> None:
         """Delete a study."""
@@ -111,18 +82,13 @@ class DatabasePlace:
         for study in self._studies.values():
             study.close()
 
-    def _open(self, name: str) -> Study:
-        if name not in self._studies:
-            self._studies[name] = Study.open(name, store=self._store)
-        return self._studies[name]
-
     def _read(self, name: str) -> insight.StudySnapshot:
-        """The facts of a study; what one command shows together is read once."""
-        at, facts = self._facts.get(name, (-1.0, None))
-        if facts is None or time.monotonic() - at > _MAX_AGE_S:
-            facts = insight.read(self._open(name))
-            self._facts[name] = time.monotonic(), facts
-        return facts
+        """A snapshot of a study; what one command shows together is read once."""
+        at, snapshot = self._read_at.get(name, (-1.0, None))
+        if snapshot is None or time.monotonic() - at > _MAX_AGE_S:
+            snapshot = insight.read(self.named(name))
+            self._read_at[name] = time.monotonic(), snapshot
+        return snapshot
 
 
 def _picked(values: list[float | None], most: int) -> list[float | None]:

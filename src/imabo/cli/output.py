@@ -8,7 +8,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from importlib import import_module
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, Final, TextIO
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_PLAIN_BARS: Final = "_.-~=+*#"
 
 
 def clean(text: object) -> str:
@@ -128,6 +134,43 @@ def when(seconds: float | None) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def sparkline(points: Sequence[float], width: int, *, plain: bool = False) -> str:
+    """Points as a line of at most so many letters, from the lowest to the highest of them.
+
+    Args:
+        points: In order of time.
+        width: Letters; at least 1. Several points that share one are averaged.
+        plain: Without letters that an old terminal may lack.
+
+    Example:
+        >>> sparkline([0.0, 1.0, 2.0, 3.0], 10, plain=True), sparkline([1.0, 1.0], 10, plain=True)
+        ('_-+#', '--')
+        >>> len(sparkline(range(100), 10))
+        10
+    """
+    levels = _PLAIN_BARS if plain else _BARS
+    n = min(len(points), width)
+    if n == 0:
+        return ""
+    edges = [round(i * len(points) / n) for i in range(n + 1)]
+    parts = [points[a:b] for a, b in pairwise(edges)]
+    means = [sum(part) / len(part) for part in parts]
+    low, high = min(means), max(means)
+    if low == high:
+        return levels[2] * n
+    scale = (len(levels) - 1) / (high - low)
+    return "".join(levels[round((mean - low) * scale)] for mean in means)
+
+
+def labelled_sparkline(trend: Sequence[float | None], width: int, *, plain: bool = False) -> str:
+    """The line with the lowest and the highest point beside it."""
+    points = [point for point in trend if point is not None]
+    if not points:
+        return "no reward yet"
+    ends = f"  {number(min(points))} to {number(max(points))}"
+    return sparkline(points, max(width - len(ends), 1), plain=plain) + ends
+
+
 @dataclass
 class Table:
     """Rows of cleaned text under titles.
@@ -161,13 +204,16 @@ class Table:
 
 def print_table(table: Table) -> None:
     """A table: drawn for a terminal where rich is installed, plain text otherwise."""
-    if sys.stdout.isatty():
-        try:
-            from imabo.cli.drawing import draw_table
-        except ImportError:
-            pass
-        else:
-            draw_table(table)
-            return
-    for line in table.lines():
-        say(line)
+    screen = screen_of(sys.stdout)
+    if screen is None:
+        say("\n".join(table.lines()))
+    else:
+        screen.draw_table(table)
+
+
+def screen_of(stream: TextIO) -> ModuleType | None:
+    """What draws for a stream: ``imabo.cli.screen`` on a terminal where rich is installed."""
+    try:
+        return import_module("imabo.cli.screen") if stream.isatty() else None
+    except ImportError:
+        return None
