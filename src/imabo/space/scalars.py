@@ -18,16 +18,9 @@ LARGEST_INT = int(sys.float_info.max)
 
 
 def plain(value: object) -> Scalar:
-    """Turn a value into the plain Python scalar it stands for, or say why it cannot be one.
+    """Turn a value into the plain Python scalar it stands for, or raise ``ValueError`` with why.
 
-    Args:
-        value: Anything; NumPy scalars and subclasses of the plain types are accepted.
-
-    Returns:
-        A ``str``, ``int``, finite ``float``, ``bool`` or ``None``; ``-0.0`` becomes ``0.0``.
-
-    Raises:
-        ValueError: With the reason, when the value is not a JSON-safe scalar.
+    NumPy scalars and subclasses of the plain types are accepted; ``-0.0`` becomes ``0.0``.
 
     Example:
         >>> plain(np.int64(3)), plain(-0.0), plain(np.bool_(True))
@@ -127,11 +120,7 @@ def text_of(value: Scalar) -> str:
 def identity(config: Mapping[str, Scalar]) -> str:
     """Write a validated configuration as canonical JSON: two equal ones give the same text.
 
-    Args:
-        config: A configuration of plain scalars, in any key order.
-
-    Returns:
-        JSON with sorted keys, in which whole numbers have no ``.0``.
+    Keys are sorted, and whole numbers have no ``.0``.
 
     Example:
         >>> identity({"b": 1.0, "a": True}) == identity({"a": True, "b": 1})

@@ -15,6 +15,7 @@ from imabo.errors import ImaboError, InvalidSpace
 from imabo.space import from_dict, scalars
 from imabo.space.base import Floats, Parameter, equal_cells
 from imabo.space.conditions import (
+    collect,
     matches,
     parents_first,
     requirements_of,
@@ -22,10 +23,8 @@ from imabo.space.conditions import (
     resolve_forbid,
 )
 from imabo.space.counting import Counter, TooEntangled
-from imabo.space.declaration import collect
-from imabo.space.listing import walk
 from imabo.space.scalars import Config, Scalar, show, value_key
-from imabo.space.validation import Plan, canonical_config, check_forbidden
+from imabo.space.validation import Plan, canonical_config, check_forbidden, walk
 
 if TYPE_CHECKING:
     import optuna
@@ -222,9 +221,7 @@ class Space:
     def encode(self, config: Config) -> tuple[Floats, NDArray[np.bool_]]:
         """Map a validated configuration to the unit cube.
 
-        Returns:
-            Units and activity mask in the order of `names`; inactive coordinates are 0.5 and
-            False.
+        Returns units and activity mask in the order of `names`; inactive ones are 0.5 and False.
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -267,14 +264,9 @@ class Space:
         return any(matches(config, clause) for clause in self._clauses)
 
     def cells(self, units: Floats) -> tuple[Floats, Floats]:
-        """Return, for points of the unit cube, the edges of their cells in each coordinate.
+        """Return the lower and upper edges of the cells of points of the unit cube, (n, d) each.
 
-        Args:
-            units: Array of shape (n, d) with entries in [0, 1].
-
-        Returns:
-            Lower and upper edges, same shape; both equal ``units`` where a parameter is a
-            continuum.
+        Both equal ``units`` where a parameter is a continuum.
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -294,13 +286,8 @@ class Space:
     def settle(self, units: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Take points of the unit cube to where their configurations are, many at a time.
 
-        What `decode` and then `encode` do, up to the place within a cell of a log-scaled integer.
-
-        Args:
-            units: Array of shape (n, d) with entries in [0, 1].
-
-        Returns:
-            Units and activity masks of the same shape; inactive coordinates are 0.5 and False.
+        What `decode` and then `encode` do, up to the place within a cell of a log-scaled integer:
+        ``units`` and the results, units and activity masks, have the shape (n, d).
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -321,11 +308,7 @@ class Space:
         return np.where(mask, settled, 0.5), mask
 
     def _takes(
-        self,
-        name: str,
-        values: tuple[Any, ...],
-        settled: Floats,
-        mask: NDArray[np.bool_],
+        self, name: str, values: tuple[Any, ...], settled: Floats, mask: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Say which points have a parameter active, with one of some values."""
         column, parameter = self.names.index(name), self.parameters[name]
@@ -362,7 +345,12 @@ class Space:
             >>> Space(x=Int(1, 3)).to_dict()["parameters"]
             [{'name': 'x', 'type': 'int', 'low': 1, 'high': 3, 'log': False, 'step': 1, 'when': {}}]
         """
-        return from_dict.write(self.parameters, self.forbid)
+        # A list, so that the order is kept.
+        parameters = [{"name": name, **p.to_dict()} for name, p in self.parameters.items()]
+        return {"parameters": parameters, "forbid": self._listed_clauses()}
+
+    def _listed_clauses(self) -> list[dict[str, Any]]:
+        return [{name: list(values) for name, values in clause.items()} for clause in self.forbid]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Space:
@@ -376,7 +364,7 @@ class Space:
             >>> Space.from_dict(Space(x=Int(1, 3)).to_dict())
             Space(x=Int(1, 3))
         """
-        parameters, forbid = from_dict.read(data)
+        parameters, forbid = from_dict.convert(data)
         return cls(parameters, forbid=forbid)
 
     @classmethod
@@ -448,8 +436,7 @@ class Space:
         else:
             parts = [repr(dict(self.parameters))]
         if self.forbid:
-            clauses = [{name: list(values) for name, values in c.items()} for c in self.forbid]
-            parts.append(f"forbid={clauses!r}")
+            parts.append(f"forbid={self._listed_clauses()!r}")
         return f"Space({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
