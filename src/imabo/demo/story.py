@@ -16,12 +16,7 @@ _BEST_AT: Final = (0.25, 0.5, 0.75)  # when the best so far is told
 
 
 class Story:
-    """Tells what the study itself knows; the truth about the world is for the summary.
-
-    Args:
-        rounds: How many requests there will be.
-        out: Where to tell it.
-    """
+    """Tells what the study itself knows; the truth about the world is for the summary."""
 
     def __init__(self, rounds: int, out: TextIO) -> None:
         self._rounds, self._out = rounds, out

@@ -15,14 +15,7 @@ _EDGE_SHARE: Final = 10  # the start and the end of a run are its first and last
 
 
 def summary(world: World, answers: Sequence[Reply], best: Best | None, counts: Counts) -> list[str]:
-    """The lines of the summary.
-
-    Args:
-        world: Whose users they were.
-        answers: What they were served, in order, at least one.
-        best: What the study recommends, None without ratings.
-        counts: What became of the requests.
-    """
+    """The lines of the summary, from what the users were served, in order."""
     lines = ["", *_best_lines(best), "", *_rate_lines(world, answers), ""]
     lines += _verdict(world, answers, best)
     n_defaults = sum(answer.is_default for answer in answers)
@@ -50,10 +43,7 @@ def outcome(
             for served, at_random in [_rates(part)]
         ],
         "found_new_model": best is not None and best.config["model"] == NEW_MODEL,
-        "n_pulls": counts.n_pulls,
-        "n_rewards": counts.n_rewards,
-        "n_pending": counts.n_pending,
-        "n_expired": counts.n_expired,
+        **counts._asdict(),
         "n_defaults": sum(answer.is_default for answer in answers),
     }
 
@@ -106,20 +96,20 @@ def _verdict(world: World, answers: Sequence[Reply], best: Best | None) -> list[
     if served <= at_random:
         lines.append("Learning did not pay in this run: the end is no better than at random.")
     after = answers[world.ships_after :]
-    n_tried = sum(one.config["model"] == NEW_MODEL for one in after)
     if best is not None and best.config["model"] == NEW_MODEL:
-        lines.append(f"The new model was found: it served {_share(last):.0%} of the last requests.")
+        share = _n_new(last) / len(last)
+        lines.append(f"The new model was found: it served {share:.0%} of the last requests.")
     else:
         lines += [
-            f"The new model was missed: {n_tried:,} of {len(after):,} requests tried it, which is "
-            "not enough when most ratings are lost.",
+            f"The new model was missed: {_n_new(after):,} of {len(after):,} requests tried it, "
+            "which is not enough when most ratings are lost.",
             "With more requests (--rounds) or other users (--seed) it is often found.",
         ]
     return lines
 
 
-def _share(answers: Sequence[Reply]) -> float:
-    return sum(one.config["model"] == NEW_MODEL for one in answers) / len(answers)
+def _n_new(answers: Sequence[Reply]) -> int:
+    return sum(one.config["model"] == NEW_MODEL for one in answers)
 
 
 def _rates(answers: Sequence[Reply]) -> tuple[float, float]:

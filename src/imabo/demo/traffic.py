@@ -50,10 +50,9 @@ class Inbox:
 
 
 class Pace:
-    """One request every so many seconds; after a delay no more than a second is caught up on.
+    """One request every so many seconds (0: as fast as it goes).
 
-    Args:
-        request_s: Seconds from one request to the next; 0 for as fast as it goes.
+    After a delay no more than a second is caught up on.
     """
 
     def __init__(self, request_s: float) -> None:

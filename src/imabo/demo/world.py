@@ -28,30 +28,17 @@ def _space(*models: str, **more: Int) -> Space:
 
 BEFORE: Final = _space("small", "medium")
 # The new model brings a setting of its own.
-AFTER: Final = _space(
-    "small",
-    "medium",
-    NEW_MODEL,
-    thinking_tokens=Int(256, 8192, log=True, when={"model": NEW_MODEL}),
-)
+_THOUGHT: Final = Int(256, 8192, log=True, when={"model": NEW_MODEL})
+AFTER: Final = _space("small", "medium", NEW_MODEL, thinking_tokens=_THOUGHT)
 # What the assistant does when nobody tells it what to do.
 DEFAULT: Final[dict[str, Any]] = {
-    "model": "medium",
-    "prompt": "plain",
-    "temperature": 0.7,
-    "passages": 10,
-    "rerank": False,
-}
+    "model": "medium", "prompt": "plain", "temperature": 0.7, "passages": 10, "rerank": False,
+}  # fmt: skip
 # Nobody inside the simulation knows this one; the summary compares with it.
 IDEAL: Final[dict[str, Any]] = {
-    "model": NEW_MODEL,
-    "prompt": "with examples",
-    "temperature": 0.25,
-    "passages": 4,
-    "rerank": True,
-    "rerank_depth": 80,
-    "thinking_tokens": 2500,
-}
+    "model": NEW_MODEL, "prompt": "with examples", "temperature": 0.25, "passages": 4,
+    "rerank": True, "rerank_depth": 80, "thinking_tokens": 2500,
+}  # fmt: skip
 # Delay and loss of a production system's feedback, as measured in the paper's group: log-normal
 # delays, in requests, and 59 % that never comes.
 DELAY_MU, DELAY_SIGMA, LOST = 0.58, 2.32, 0.59
@@ -89,17 +76,13 @@ def success_rate(config: Config) -> float:
 class Visit:
     """One request of a user.
 
-    Args:
-        n: Its number, from 1; also the simulated time.
-        luck: The answer is good when this is below the configuration's success rate.
-        rated_at: When the user's rating arrives, in requests; None when it never does.
-        at_random: What serving at random would have answered with.
+    ``n`` is its number, from 1, and also the simulated time.
     """
 
     n: int
-    luck: float
-    rated_at: float | None
-    at_random: Config
+    luck: float  # the answer is good when this is below the configuration's success rate
+    rated_at: float | None  # when the rating arrives, in requests; None when it never does
+    at_random: Config  # what serving at random would have answered with
 
     def is_good(self, config: Config) -> bool:
         """Whether this user likes an answer that was made with ``config``."""
@@ -111,10 +94,6 @@ class World:
 
     So two ways of serving can be compared user by user.
 
-    Args:
-        rounds: How many requests there are.
-        seed: Of everything that happens by chance.
-
     Example:
         >>> world = World(100, seed=1)
         >>> len(world.visits), world.ships_after
@@ -124,7 +103,7 @@ class World:
     """
 
     def __init__(self, rounds: int, seed: int) -> None:
-        rng = np.random.default_rng([seed, 1])
+        self.seed, rng = seed, np.random.default_rng([seed, 1])
         self.ships_after = rounds // 2  # the new model is there after this request
         self.visits = [
             self._visit(n, rng, BEFORE if n <= self.ships_after else AFTER)
