@@ -21,19 +21,9 @@ _EQUALS: Final = re.compile(r"\s*=\s*")
 _LONG: Final = 10_000  # letters of a configuration that are searched
 STATES: Final = ("active", "paused", "retired")
 Sort = Literal[
-    "id",
-    "mean",
-    "low",
-    "high",
-    "n_pulls",
-    "n_rewards",
-    "n_pending",
-    "share",
-    "state",
-    "origin",
-    "parent",
-    "admitted_at",
-]
+    "id", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share", "state", "origin",
+    "parent", "admitted_at",
+]  # fmt: skip
 SORTS: Final[tuple[str, ...]] = get_args(Sort)
 
 
@@ -101,13 +91,9 @@ def arms(snapshot: StudySnapshot, *, by: str = "low", limit: int = 30) -> BestAr
     """
     check_one_of("by", by, ["low", "n_pulls"])
     check_count("limit", limit, least=1)
-    known = snapshot.arms
-    if by == "low":
-        rows = _highest_low(snapshot, min(limit, MOST_SHOWN))
-    else:
-        rows = known.best_by(known.n_pulls, limit)
-    shown = rows[: min(limit, MOST_SHOWN)]
-    return BestArms(rows_of(snapshot, shown), len(known), by)
+    known, limit = snapshot.arms, min(limit, MOST_SHOWN)
+    rows = _highest_low(snapshot, limit) if by == "low" else known.best_by(known.n_pulls, limit)
+    return BestArms(rows_of(snapshot, rows), len(known), by)
 
 
 def arm_table(
@@ -150,19 +136,12 @@ def arm_table(
     for state in states or ():
         check_one_of("a state", state, STATES)
     matching = np.flatnonzero(_matches(snapshot, states, text))
+    # NumPy puts NaN last.
     values = _sort_values(snapshot, sort)[matching]
-    keys = _nan_last(-values if not descending else values)
-    order = np.lexsort((snapshot.arms.ids[matching], -keys))
-    rows = matching[order][offset : offset + limit]
-    return ArmTable(
-        rows=rows_of(snapshot, rows),
-        n=len(matching),
-        n_arms=len(snapshot.arms),
-        offset=offset,
-        limit=limit,
-        sort=sort,
-        descending=bool(descending),
-    )
+    order = np.lexsort((snapshot.arms.ids[matching], -values if descending else values))
+    rows = rows_of(snapshot, matching[order][offset : offset + limit])
+    n_arms = len(snapshot.arms)
+    return ArmTable(rows, len(matching), n_arms, offset, limit, sort, bool(descending))
 
 
 def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]:
@@ -212,32 +191,17 @@ def _highest_low(snapshot: StudySnapshot, limit: int) -> Ints:
     return rows[np.lexsort(keys)][:limit]
 
 
-def _nan_last(values: Floats) -> Floats:
-    return np.where(np.isnan(values), -np.inf, values)
-
-
 def _sort_values(snapshot: StudySnapshot, sort: str) -> Floats:
     """A number for each arm, NaN where it has no value to sort by."""
     known = snapshot.arms
     if sort in ("low", "high"):
         return np.where(known.n_rewards > 0, known.intervals[sort == "high"], np.nan)
-    if sort == "parent":
-        parents = [np.nan if parent is None else parent for parent in known.parents]
-        return np.array(parents, dtype=np.float64)
     if sort in ("state", "origin"):
-        texts = known.states if sort == "state" else known.origins
         # Alphabetical, so the number is the place of the text among all of them.
+        texts = known.states if sort == "state" else known.origins
         return np.unique(texts, return_inverse=True)[1].astype(np.float64)
-    columns = {
-        "id": known.ids,
-        "mean": known.means,
-        "n_pulls": known.n_pulls,
-        "share": known.n_pulls,
-        "n_rewards": known.n_rewards,
-        "n_pending": known.n_pending,
-        "admitted_at": known.admitted_at,
-    }
-    return columns[sort].astype(np.float64)
+    names = {"id": "ids", "mean": "means", "share": "n_pulls", "parent": "parents"}
+    return np.array(getattr(known, names.get(sort, sort)), dtype=np.float64)
 
 
 def _matches(snapshot: StudySnapshot, states: Collection[str] | None, text: str) -> Bools:

@@ -8,7 +8,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-from imabo.arms import Totals
 from imabo.insight.estimates import Interval, estimate_of, number, random_estimate
 from imabo.insight.snapshot import StudySnapshot
 from imabo.policies.feedback import rate_of
@@ -110,7 +109,7 @@ def overview(snapshot: StudySnapshot) -> Overview:
         history.squares[-1] - history.squares[since],
         snapshot.reward_range,
     )
-    at_random = random_estimate(snapshot)
+    at_random, has_window = random_estimate(snapshot), snapshot.study.window_s is not None
     return Overview(
         name=snapshot.name,
         created_at=snapshot.study.created_at,
@@ -131,7 +130,7 @@ def overview(snapshot: StudySnapshot) -> Overview:
         random_mean=at_random.mean,
         random_interval=at_random.interval,
         best=best(snapshot),
-        feedback_rate=_feedback_rate(totals, snapshot.study.window_s is not None),
+        feedback_rate=rate_of(totals, has_window) if totals.n_pulls else None,
         pulls_per_minute=_pace(snapshot),
         state=_state(snapshot),
     )
@@ -166,10 +165,6 @@ def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
         interval=(number(low[0]), number(high[0])),
         n_rewards=record.tally.n_rewards,
     )
-
-
-def _feedback_rate(totals: Totals, has_window: bool) -> float | None:
-    return rate_of(totals, has_window) if totals.n_pulls else None
 
 
 def _pace(snapshot: StudySnapshot) -> float | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from imabo.arms import Bools, Floats, Ints, Restart, Totals, usable_totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
@@ -26,8 +28,27 @@ from imabo.stores.rows import ArmRows
 if TYPE_CHECKING:
     from imabo.study import Study
 
+T = TypeVar("T")
+
 MOST_CHANGES: Final = 1000  # the newest changes that are read
 _FEW: Final = 500  # arms whose intervals are found together
+
+
+def _floats(values: Iterable[float]) -> Floats:
+    return np.array(list(values), dtype=np.float64)
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def _texts(values: list[str]) -> NDArray[np.str_]:
+    return np.array(values, dtype=np.str_)
+
+
+def _column(path: str, of: Callable[[list[Any]], T]) -> cached_property[T]:
+    """What all arms have at a path of their records, found when it is looked at."""
+    return cached_property(lambda arms: of(arms._values(path)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,35 +64,24 @@ class Arms:
     def __len__(self) -> int:
         return len(self.records)
 
-    @cached_property
-    def n_pulls(self) -> Floats:
-        """Pulls of each arm."""
-        return self._counts("n_pulls")
-
-    @cached_property
-    def n_rewards(self) -> Floats:
-        """Rewards of each arm."""
-        return self._counts("n_rewards")
-
-    @cached_property
-    def n_pending(self) -> Floats:
-        """Pulls of each arm that wait for a reward."""
-        return self._counts("n_pending")
+    ids = _column("id", _ints)
+    n_pulls = _column("tally.n_pulls", _floats)
+    n_rewards = _column("tally.n_rewards", _floats)
+    n_pending = _column("tally.n_pending", _floats)
+    admitted_at = _column("admitted_at", _floats)
+    states = _column("state", _texts)
+    origins = _column("origin", _texts)
+    parents = _column("parent", list[int | None])
 
     @cached_property
     def sums(self) -> Floats:
         """Sum of each arm's rewards."""
-        return usable_sum(self._counts("reward_sum"), self.n_rewards)
+        return usable_sum(_floats(self._values("tally.reward_sum")), self.n_rewards)
 
     @cached_property
     def squares(self) -> Floats:
         """Sum of the squares of each arm's rewards."""
-        return usable_squares(self._counts("reward_squares"), self.n_rewards)
-
-    @cached_property
-    def ids(self) -> Ints:
-        """The arms' ids."""
-        return np.array(self._values("id"), dtype=np.int64)
+        return usable_squares(_floats(self._values("tally.reward_squares")), self.n_rewards)
 
     @cached_property
     def means(self) -> Floats:
@@ -104,42 +114,17 @@ class Arms:
         return np.empty(len(self)), np.empty(len(self)), np.zeros(len(self), dtype=np.bool_)
 
     @cached_property
-    def admitted_at(self) -> Floats:
-        """When each arm came in."""
-        return np.array(self._values("admitted_at"), dtype=np.float64)
-
-    @cached_property
-    def states(self) -> np.ndarray:
-        """The state of each arm, as text."""
-        return np.array(self._values("state"), dtype=np.str_)
-
-    @cached_property
-    def origins(self) -> np.ndarray:
-        """How each arm came in, as text."""
-        return np.array(self._values("origin"), dtype=np.str_)
-
-    @cached_property
-    def parents(self) -> list[int | None]:
-        """The arm that each was made from."""
-        return self._values("parent")
-
-    @cached_property
     def configs(self) -> Sequence[Config]:
         """Their configurations; do not change them."""
         if isinstance(self.records, ArmRows):
             return self.records.configs()
         return [record.config for record in self.records]
 
-    def _values(self, name: str) -> list[Any]:
+    def _values(self, path: str) -> list[Any]:
         # From rows without making records of them.
         if isinstance(self.records, ArmRows):
-            return self.records.column(name)
-        return [getattr(record, name) for record in self.records]
-
-    def _counts(self, name: str) -> Floats:
-        if isinstance(self.records, ArmRows):
-            return np.array(self.records.column(name), dtype=np.float64)
-        return _column(getattr(record.tally, name) for record in self.records)
+            return self.records.column(path.rpartition(".")[2])
+        return list(map(attrgetter(path), self.records))
 
     def row_of(self, arm: object) -> int:
         """The row of an arm; ``UnknownArm`` when there is none."""
@@ -261,41 +246,33 @@ class StudySnapshot:
     @cached_property
     def space_changes(self) -> list[tuple[int, float, float]]:
         """Version, time and number of pulls of each change of the space that is still known."""
-        entries = [entry for entry in self.changes if entry.kind == "space"]
-        first = self.space_version - len(entries) + 1
-        pulls = self.history.pulls_at([entry.at for entry in entries])
-        if entries:
-            pulls[-1] = self.restart.n_pulls
-        return [
-            (first + i, entry.at, float(n))
-            for i, (entry, n) in enumerate(zip(entries, pulls, strict=True))
-        ]
+        found = self._changes("space")
+        first = self.space_version - len(found) + 1
+        changes = [(first + i, entry.at, n) for i, (entry, n) in enumerate(found)]
+        return [*changes[:-1], (*changes[-1][:2], float(self.restart.n_pulls))] if changes else []
 
     @cached_property
     def upheavals(self) -> list[tuple[float, float]]:
         """Time and number of pulls of each change of the world that restarted the growth."""
-        times = [
-            entry.at
-            for entry in self.changes
-            if entry.kind == "drift" and not {"arm", "parameter"} & _named(entry.data)
+        return [
+            (entry.at, n)
+            for entry, n in self._changes("drift")
+            if all((entry.data or {}).get(key) is None for key in ("arm", "parameter"))
         ]
-        pulls = self.history.pulls_at(times)
-        return [(at, float(n)) for at, n in zip(times, pulls, strict=True)]
 
     @cached_property
     def drifts(self) -> list[tuple[str, float, float]]:
         """Words, time and number of pulls of each change of the world that is still known."""
-        entries = [entry for entry in self.changes if entry.kind == "drift"]
-        pulls = self.history.pulls_at([entry.at for entry in entries])
         return [
-            (str(drift_event(self.study, entry.at, entry.data or {})), entry.at, float(n))
-            for entry, n in zip(entries, pulls, strict=True)
+            (str(drift_event(self.study, entry.at, entry.data or {})), entry.at, n)
+            for entry, n in self._changes("drift")
         ]
 
-
-def _named(data: Mapping[str, Any] | None) -> set[str]:
-    """The keys that have a value."""
-    return {key for key, value in (data or {}).items() if value is not None}
+    def _changes(self, kind: str) -> list[tuple[LogEntry, float]]:
+        """The changes of a kind, with about how many pulls there were."""
+        entries = [entry for entry in self.changes if entry.kind == kind]
+        pulls = self.history.pulls_at([entry.at for entry in entries])
+        return list(zip(entries, pulls.tolist(), strict=True))
 
 
 def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
@@ -362,8 +339,8 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
 def _groupings(
     space: Space, arms: Arms, space_version: int, since: StudySnapshot | None
 ) -> Groupings:
-    is_same = since is not None and since.space_version == space_version
-    if since is not None and is_same and len(since.arms) == len(arms):
+    before = None if since is None else (since.space_version, len(since.arms))
+    if since is not None and before == (space_version, len(arms)):
         return since.groupings  # arms never leave, so they are the same ones
     return Groupings(space, arms.configs)
 
@@ -388,29 +365,27 @@ def _history(
     past = [one for one in milestones if one.n_pulls < totals.n_pulls]
     # What a milestone says never changes, so it need not be read from its text again.
     known = {} if since is None else since.history.kept
-    n_rewards = _column([0, *(one.n_rewards for one in past), totals.n_rewards])
-    sums = _column([0.0, *(one.reward_sum for one in past), totals.reward_sum])
-    squares = _column([0.0, *(one.reward_squares for one in past), arms.squares.sum()])
-    at = _column([created_at, *(one.at for one in past), loaded.last_at])
+
+    def points(name: str, now: float, first: float = 0.0) -> Floats:
+        return _floats([first, *map(attrgetter(name), past), now])
+
+    n_rewards = points("n_rewards", totals.n_rewards)
+    at = points("at", loaded.last_at, created_at)
     return History(
         # In order, also where a clock ran ahead for a while: nothing came after what followed it.
         at=np.minimum.accumulate(at[::-1])[::-1],
-        n_pulls=_column([0, *(one.n_pulls for one in past), totals.n_pulls]),
+        n_pulls=points("n_pulls", totals.n_pulls),
         n_rewards=n_rewards,
-        n_pending=_column([0, *(one.n_pending for one in past), totals.n_pending]),
-        sums=usable_sum(sums, n_rewards),
-        squares=usable_squares(squares, n_rewards),
-        n_active=_column([0, *(one.n_active for one in past), (arms.states != "retired").sum()]),
+        n_pending=points("n_pending", totals.n_pending),
+        sums=usable_sum(points("reward_sum", totals.reward_sum), n_rewards),
+        squares=usable_squares(points("reward_squares", arms.squares.sum()), n_rewards),
+        n_active=points("n_active", (arms.states != "retired").sum()),
         arm_pulls=[
             (),
             *(known.get(one.n_pulls, one.arm_pulls) for one in past),
             tuple(arms.n_pulls.astype(int).tolist()),
         ],
     )
-
-
-def _column(values: Iterable[float]) -> Floats:
-    return np.array(list(values), dtype=np.float64)
 
 
 def config_text(config: Mapping[str, object], limit: int = 200) -> str:

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from imabo.arms import Ints
-from imabo.insight.estimates import number, numbers
+from imabo.insight.arm_table import rows_of
+from imabo.insight.estimates import numbers
 from imabo.insight.grouping import INACTIVE, numbers_of, value_text
 from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.space import Choice
@@ -155,24 +156,22 @@ def descent(snapshot: StudySnapshot) -> Descent:
     rows = sorted(chosen)
     generation: dict[int, int] = {}
     found = []
-    for row, low, high in zip(rows, *known.intervals_of(np.array(rows, np.int64)), strict=True):
-        record = known.records[row]
-        parent = place.get(record.parent or 0)
+    for row, arm in zip(rows, rows_of(snapshot, rows), strict=True):
+        parent = place.get(arm.parent or 0)
         generation[row] = 0 if parent is None else generation.get(parent, -1) + 1
-        has_mean = record.tally.n_rewards > 0
         found.append(
             Descendant(
-                arm=record.id,
-                parent=None if parent is None else record.parent,
-                mutated=record.mutated,
-                origin=record.origin,
-                state=record.state,
+                arm=arm.id,
+                parent=None if parent is None else arm.parent,
+                mutated=arm.mutated,
+                origin=arm.origin,
+                state=arm.state,
                 generation=generation[row],
-                n_pulls=record.tally.n_pulls,
-                mean=number(known.means[row]),
-                low=number(low) if has_mean else None,
-                high=number(high) if has_mean else None,
-                config=config_text(record.config),
+                n_pulls=arm.n_pulls,
+                mean=arm.mean,
+                low=arm.low,
+                high=arm.high,
+                config=config_text(arm.config),
             )
         )
     return Descent(found, len(known), n_children)

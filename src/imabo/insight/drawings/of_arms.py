@@ -7,7 +7,17 @@ from typing import Any
 
 from imabo.insight import palette
 from imabo.insight.arm_table import ArmRow, arms
-from imabo.insight.drawings.base import Drawing, layout, line, safe, titled, whole
+from imabo.insight.drawings.base import (
+    Drawing,
+    category,
+    layout,
+    line,
+    safe,
+    scatter,
+    titled,
+    whiskers,
+    whole,
+)
 from imabo.insight.over_time import Column
 from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.insight.structure import Axis, descent, parallel
@@ -18,17 +28,30 @@ _STATES = {"active": palette.BLUE, "paused": palette.ORANGE, "retired": palette.
 def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 30) -> Drawing:
     """The best arms with their intervals, the best one on top."""
     model = arms(snapshot, by=by, limit=limit)
-    data = [
-        _arms_of(state, colour, [row for row in model.rows if row.state == state])
+    groups = [
+        (state, colour, [row for row in model.rows if row.state == state])
         for state, colour in _STATES.items()
+    ]
+    data = [
+        scatter(
+            "markers",
+            [row.mean for row in rows],
+            [_arm_name(row) for row in rows],
+            state,
+            orientation="h",
+            error_x=whiskers([(row.mean, row.low, row.high) for row in rows], colour, width=3),
+            marker={"color": colour, "size": 8},
+            text=[safe(config_text(row.config), 160) for row in rows],
+            customdata=[[row.n_rewards, row.share] for row in rows],
+            hovertemplate="%{y}: %{x:.4g}<br>%{text}<br>%{customdata[0]:,d} rewards, "
+            "%{customdata[1]:.1%} of the pulls<extra></extra>",
+        )
+        for state, colour, rows in groups
+        if rows
     ]
     made = layout(
         titled("mean reward"),
-        {
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": [_arm_name(row) for row in reversed(model.rows)],
-        },
+        category([_arm_name(row) for row in reversed(model.rows)]),
         height=120 + 22 * max(len(model.rows), 6),
         hovermode="closest",
     )
@@ -36,41 +59,11 @@ def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 30) -> Draw
     if len(model.rows) < model.n_arms:
         how = "by the lower end of their interval" if by == "low" else "by pulls"
         notes.append(f"{len(model.rows)} of {whole(model.n_arms)} arms, {how}.")
-    return Drawing([trace for trace in data if trace["y"]], made, notes)
+    return Drawing(data, made, notes)
 
 
 def _arm_name(row: ArmRow) -> str:
     return f"arm {row.id}" + (" ★" if row.is_best else "")
-
-
-def _arms_of(state: str, colour: str, rows: list[ArmRow]) -> dict[str, Any]:
-    def ends(row: ArmRow) -> tuple[float, float]:
-        if row.mean is None or row.low is None or row.high is None:
-            return 0.0, 0.0
-        return row.high - row.mean, row.mean - row.low
-
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "orientation": "h",
-        "name": state,
-        "x": [row.mean for row in rows],
-        "y": [_arm_name(row) for row in rows],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [ends(row)[0] for row in rows],
-            "arrayminus": [ends(row)[1] for row in rows],
-            "thickness": 1.5,
-            "width": 3,
-            "color": colour,
-        },
-        "marker": {"color": colour, "size": 8},
-        "text": [safe(config_text(row.config), 160) for row in rows],
-        "customdata": [[row.n_rewards, row.share] for row in rows],
-        "hovertemplate": "%{y}: %{x:.4g}<br>%{text}<br>%{customdata[0]:,d} rewards, "
-        "%{customdata[1]:.1%} of the pulls<extra></extra>",
-    }
 
 
 def draw_parallel(snapshot: StudySnapshot) -> Drawing:
@@ -83,14 +76,20 @@ def draw_parallel(snapshot: StudySnapshot) -> Drawing:
     means = [mean for mean in model.means if mean is not None]
     if not means:
         return Drawing([], layout({}, {}))
-    low, high = _spread(means)
-    axes = [*model.axes, Axis("mean reward", model.means, low, high, [low, high],
-                              [f"{low:.3g}", f"{high:.3g}"])]  # fmt: skip
-    data = []
-    for step, colour in enumerate(palette.SCALE):
-        rows = [i for i, mean in enumerate(means) if _step(mean, low, high) == step]
-        if rows:
-            data.append(_lines(axes, model.arms, rows, colour))
+    low, high = min(means), max(means)
+    if low == high:
+        # An axis needs some length when all arms are alike, however large their rewards.
+        half = max(0.5, 1e-9 * abs(low))
+        low, high = low - half, low + half
+    ends = [f"{low:.3g}", f"{high:.3g}"]
+    axes = [*model.axes, Axis("mean reward", model.means, low, high, [low, high], ends)]
+    last = len(palette.SCALE) - 1
+    steps = [min(int((mean - low) / (high - low) * (last + 1)), last) for mean in means]
+    data = [
+        _lines(axes, model.arms, [i for i, one in enumerate(steps) if one == step], colour)
+        for step, colour in enumerate(palette.SCALE)
+        if step in steps
+    ]
     made = layout(
         {
             "tickvals": list(range(len(axes))),
@@ -108,18 +107,6 @@ def draw_parallel(snapshot: StudySnapshot) -> Drawing:
     if len(model.arms) < model.n_arms:
         notes.append(f"The {len(model.arms)} of {whole(model.n_arms)} arms with the most pulls.")
     return Drawing([*data, _ticks(axes), _colours(low, high)], made, notes)
-
-
-def _spread(means: list[float]) -> tuple[float, float]:
-    low, high = min(means), max(means)
-    # An axis needs some length when all arms are alike, however large their rewards.
-    half = max(0.5, 1e-9 * abs(low))
-    return (low, high) if high > low else (low - half, low + half)
-
-
-def _step(mean: float, low: float, high: float) -> int:
-    share = (mean - low) / (high - low)
-    return min(int(share * len(palette.SCALE)), len(palette.SCALE) - 1)
 
 
 def _height(axis: Axis, value: float | None) -> float | None:
@@ -140,42 +127,29 @@ def _lines(axes: list[Axis], arms: list[int], rows: list[int], colour: str) -> d
 
 
 def _ticks(axes: list[Axis]) -> dict[str, Any]:
-    places = [
-        (i, _height(axis, tick), safe(label, 16))
-        for i, axis in enumerate(axes)
-        for tick, label in zip(axis.ticks, axis.labels, strict=True)
-    ]
-    return {
-        "type": "scatter",
-        "mode": "text",
-        "x": [place for place, _, _ in places],
-        "y": [height for _, height, _ in places],
-        "text": [label for _, _, label in places],
-        "textposition": "middle right",
-        "textfont": {"size": 10},
-        "hoverinfo": "skip",
-        "name": "values",
-    }
+    x, y, text = zip(
+        *(
+            (i, _height(axis, tick), safe(label, 16))
+            for i, axis in enumerate(axes)
+            for tick, label in zip(axis.ticks, axis.labels, strict=True)
+        ),
+        strict=True,
+    )
+    style = {"textposition": "middle right", "textfont": {"size": 10}, "hoverinfo": "skip"}
+    return scatter("text", x, y, "values", text=list(text), **style)
 
 
 def _colours(low: float, high: float) -> dict[str, Any]:
     """The bar that says which colour is which mean, hung on two points that are not seen."""
     steps = len(palette.SCALE) - 1
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [0, 0],
-        "y": [0, 1],
-        "hoverinfo": "skip",
-        "name": "mean",
-        "marker": {
-            "opacity": 0,
-            "color": [low, high],
-            "colorscale": [[i / steps, colour] for i, colour in enumerate(palette.SCALE)],
-            "showscale": True,
-            "colorbar": {"title": {"text": "mean"}, "thickness": 10},
-        },
+    marker = {
+        "opacity": 0,
+        "color": [low, high],
+        "colorscale": [[i / steps, colour] for i, colour in enumerate(palette.SCALE)],
+        "showscale": True,
+        "colorbar": {"title": {"text": "mean"}, "thickness": 10},
     }
+    return scatter("markers", [0, 0], [0, 1], "mean", hoverinfo="skip", marker=marker)
 
 
 def draw_descent(snapshot: StudySnapshot) -> Drawing:
@@ -197,24 +171,20 @@ def draw_descent(snapshot: StudySnapshot) -> Drawing:
         group = [one for one in shown.values() if one.origin == origin]
         if not group:
             continue
+        sizes = [5 + 20 * math.sqrt(one.n_pulls / most) for one in group]
         data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": origin,
-                "x": [one.arm for one in group],
-                "y": [one.mean for one in group],
-                "marker": {
-                    "color": colour,
-                    "size": [5 + 20 * math.sqrt(one.n_pulls / most) for one in group],
-                    "opacity": 0.8,
-                },
-                "text": [
+            scatter(
+                "markers",
+                [one.arm for one in group],
+                [one.mean for one in group],
+                origin,
+                marker={"color": colour, "size": sizes, "opacity": 0.8},
+                text=[
                     f"arm {one.arm}, {whole(one.n_pulls)} pulls<br>{safe(one.config, 160)}"
                     for one in group
                 ],
-                "hovertemplate": "%{text}<br>mean %{y:.4g}<extra></extra>",
-            }
+                hovertemplate="%{text}<br>mean %{y:.4g}<extra></extra>",
+            )
         )
     notes = []
     if not model.n_children:

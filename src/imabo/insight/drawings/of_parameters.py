@@ -6,8 +6,17 @@ import math
 from typing import Any, Final
 
 from imabo.insight import palette
-from imabo.insight.drawings.base import Drawing, layout, safe, titled, whole
-from imabo.insight.parameters import Importance, ParameterEffects, effects, importance
+from imabo.insight.drawings.base import (
+    Drawing,
+    category,
+    layout,
+    safe,
+    scatter,
+    titled,
+    whiskers,
+    whole,
+)
+from imabo.insight.parameters import ParameterEffects, effects, importance
 from imabo.insight.snapshot import StudySnapshot
 
 MOST_PARAMETERS: Final = 20
@@ -19,9 +28,8 @@ def draw_effects(snapshot: StudySnapshot) -> Drawing:
     found = {one.name: one for one in effects(snapshot)}
     ranked = [one.name for one in importance(snapshot).parameters]
     names = ranked[:MOST_PARAMETERS]
-    height = _ROW * max(len(names), 1) + 20
     made: dict[str, Any] = {
-        "height": height,
+        "height": _ROW * max(len(names), 1) + 20,
         "margin": {"l": 56, "r": 16, "t": 40, "b": 40},
         "showlegend": False,
         "hovermode": "closest",
@@ -29,39 +37,20 @@ def draw_effects(snapshot: StudySnapshot) -> Drawing:
     }
     data = []
     most = max([e.n_rewards for one in found.values() for e in one.effects], default=1)
+    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
     for i, name in enumerate(names):
         suffix = "" if i == 0 else str(i + 1)
         top = 1.0 - i / len(names)
         bottom = top - (1.0 - 70 / _ROW) / len(names)
         data.append(_effect_trace(found[name], suffix, max(most, 1)))
         labels = [safe(effect.label, 24) for effect in found[name].effects]
-        made[f"xaxis{suffix}"] = {
-            "anchor": f"y{suffix}",
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": labels,
-            "automargin": True,
-        }
-        made[f"yaxis{suffix}"] = {
-            "anchor": f"x{suffix}",
-            "domain": [max(bottom, 0.0), top],
-            "zeroline": False,
-            "automargin": True,
-        }
-        if suffix:
-            made[f"yaxis{suffix}"]["matches"] = "y"  # one scale, to compare parameters by eye
-        made["annotations"].append(
-            {
-                "text": f"<b>{safe(name)}</b>",
-                "xref": "paper",
-                "yref": "paper",
-                "x": 0,
-                "y": top,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "showarrow": False,
-            }
-        )
+        made[f"xaxis{suffix}"] = category(labels, anchor=f"y{suffix}", automargin=True)
+        domain = [max(bottom, 0.0), top]
+        y = {"anchor": f"x{suffix}", "domain": domain, "zeroline": False, "automargin": True}
+        # One scale, to compare parameters by eye.
+        made[f"yaxis{suffix}"] = y | ({"matches": "y"} if suffix else {})
+        text = f"<b>{safe(name)}</b>"
+        made["annotations"].append({"text": text, "x": 0, "y": top, "showarrow": False, **place})
     notes = ["Other parameters differ between the groups as well."]
     if len(names) < len(ranked):
         notes.append(f"The {len(names)} of {len(ranked)} parameters that matter most.")
@@ -70,65 +59,47 @@ def draw_effects(snapshot: StudySnapshot) -> Drawing:
 
 def _effect_trace(one: ParameterEffects, suffix: str, most: int) -> dict[str, Any]:
     rows = one.effects
-
-    def reach(end: float | None, mean: float | None) -> float:
-        return 0.0 if end is None or mean is None else abs(end - mean)
-
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": safe(one.name),
-        "x": [safe(row.label, 24) for row in rows],
-        "y": [row.mean for row in rows],
-        "xaxis": f"x{suffix}",
-        "yaxis": f"y{suffix}",
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [reach(row.mean_high, row.mean) for row in rows],
-            "arrayminus": [reach(row.mean_low, row.mean) for row in rows],
-            "thickness": 1.5,
-            "color": palette.BLUE,
-        },
-        "marker": {
-            "color": palette.BLUE,
-            "size": [5 + 13 * math.sqrt(row.n_rewards / most) for row in rows],
-        },
-        "customdata": [[row.n_arms, row.n_pulls, row.n_rewards] for row in rows],
-        "hovertemplate": "%{x}: %{y:.4g}<br>%{customdata[0]:,d} arms, %{customdata[1]:,d} pulls, "
+    sizes = [5 + 13 * math.sqrt(row.n_rewards / most) for row in rows]
+    return scatter(
+        "markers",
+        [safe(row.label, 24) for row in rows],
+        [row.mean for row in rows],
+        safe(one.name),
+        xaxis=f"x{suffix}",
+        yaxis=f"y{suffix}",
+        error_y=whiskers([(row.mean, row.mean_low, row.mean_high) for row in rows], palette.BLUE),
+        marker={"color": palette.BLUE, "size": sizes},
+        customdata=[[row.n_arms, row.n_pulls, row.n_rewards] for row in rows],
+        hovertemplate="%{x}: %{y:.4g}<br>%{customdata[0]:,d} arms, %{customdata[1]:,d} pulls, "
         "%{customdata[2]:,d} rewards<extra></extra>",
-    }
+    )
 
 
 def draw_importance(snapshot: StudySnapshot) -> Drawing:
     """A bar for each parameter."""
     model = importance(snapshot)
-    shown = [one for one in model.parameters if one.share is not None][:MOST_PARAMETERS]
-    labels = [safe(one.name) for one in reversed(shown)]
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "x": [one.share for one in reversed(shown)],
-            "y": labels,
-            "marker": {"color": palette.BLUE},
-            "hovertemplate": "%{y}: %{x:.1%}<extra></extra>",
-        }
-    ]
+    known = {one.name: one.share for one in model.parameters if one.share is not None}
+    bars = list(known.items())[:MOST_PARAMETERS][::-1]
+    labels, shares = [safe(name) for name, _ in bars], [share for _, share in bars]
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": shares,
+        "y": labels,
+        "marker": {"color": palette.BLUE},
+        "hovertemplate": "%{y}: %{x:.1%}<extra></extra>",
+    }
+    # Some of the axis must be seen when no parameter matters.
+    reach = min(max([0.1, *(1.1 * share for share in shares)]), 1.0)
     made = layout(
-        titled("share of the differences between arms", tickformat=".0%", range=[0, _reach(shown)]),
-        {"type": "category", "categoryorder": "array", "categoryarray": labels},
-        height=130 + 26 * max(len(shown), 4),
+        titled("share of the differences between arms", tickformat=".0%", range=[0, reach]),
+        category(labels),
+        height=130 + 26 * max(len(bars), 4),
         hovermode="closest",
         showlegend=False,
     )
     notes = [model.note, f"From {whole(model.n_arms)} arms with rewards."]
-    n_unknown = sum(one.share is None for one in model.parameters)
+    n_unknown = len(model.parameters) - len(known)
     if n_unknown:
         notes.append(f"For {n_unknown} of the parameters there are too few arms to tell.")
-    return Drawing(data if shown else [], made, notes)
-
-
-def _reach(shown: list[Importance]) -> float:
-    """The end of the axis: some of it must be seen when no parameter matters."""
-    return min(max([0.1, *(1.1 * (one.share or 0.0) for one in shown)]), 1.0)
+    return Drawing([trace] if bars else [], made, notes)
