@@ -40,24 +40,14 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def progress(label: str, total: int | None = None) -> Iterator[Step]:
-    """Show on a terminal how far something is; yields what counts the steps that were done.
-
-    Args:
-        label: What is being done.
-        total: How many steps there will be, when that is known.
-    """
+    """Show on a terminal how far something is; yields what counts the steps that were done."""
     screen = screen_of(sys.stderr)
     with nullcontext(lambda done: None) if screen is None else screen.bar(label, total) as step:
         yield step
 
 
 class CountedLines:
-    """A text file that counts the lines that are written to it.
-
-    Args:
-        file: Where they go.
-        step: Gets how many came.
-    """
+    """A text file that counts the lines that are written to it."""
 
     def __init__(self, file: TextIO, step: Step) -> None:
         self._file, self._step = file, step

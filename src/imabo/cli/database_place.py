@@ -18,11 +18,7 @@ _MAX_AGE_S: Final = 0.05  # of a snapshot that is shown again
 
 
 class DatabasePlace:
-    """A store that this process reads and writes itself; see ``Place``.
-
-    Args:
-        store: An open one; it stays open.
-    """
+    """A store that this process reads and writes itself, and that stays open; see ``Place``."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

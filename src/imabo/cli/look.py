@@ -175,11 +175,9 @@ def mean_text(overview: Document, which: str) -> str:
 
 
 def arm_rows(table: Document, *, is_short: bool = False) -> Table:
-    """Arms as rows to print; a star marks the best.
+    """The ``rows`` of ``insight.arm_table`` to print; a star marks the best.
 
-    Args:
-        table: With the ``rows`` of ``insight.arm_table``.
-        is_short: Leave out where they came from, so that more of the configuration fits.
+    ``is_short`` leaves out where they came from, so that more of the configuration fits.
     """
     titles = ["", "arm", "state", "pulls", "rewards", "share", "mean", "interval"]
     titles += ["config"] if is_short else ["origin", "config"]

@@ -89,9 +89,8 @@ def span(ends: Sequence[float | None] | None) -> str:
     if ends is None:
         return ""
     low, high = ends
-    return f"[{number(-math.inf if low is None else low)}, " + (
-        f"{number(math.inf if high is None else high)}]"
-    )
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    return f"[{number(low)}, {number(high)}]"
 
 
 def config_text(config: Mapping[str, Any]) -> str:
@@ -137,10 +136,7 @@ def when(seconds: float | None) -> str:
 def sparkline(points: Sequence[float], width: int, *, plain: bool = False) -> str:
     """Points as a line of at most so many letters, from the lowest to the highest of them.
 
-    Args:
-        points: In order of time.
-        width: Letters; at least 1. Several points that share one are averaged.
-        plain: Without letters that an old terminal may lack.
+    Points that share a letter are averaged; ``plain`` has none that an old terminal may lack.
 
     Example:
         >>> sparkline([0.0, 1.0, 2.0, 3.0], 10, plain=True), sparkline([1.0, 1.0], 10, plain=True)

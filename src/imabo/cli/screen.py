@@ -9,16 +9,9 @@ from contextlib import contextmanager
 from typing import Self
 
 from rich import box
+from rich import progress as bars
 from rich.console import Console, Group, JustifyMethod, OverflowMethod, RenderableType
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -30,9 +23,7 @@ from imabo.cli.watch import Look
 def rich_table(table: Table, *, is_compact: bool = False) -> RichTable:
     """A table as rich draws it; cells are text, whatever brackets are in them.
 
-    Args:
-        table: What to draw.
-        is_compact: Cut what is too long, so that a row is a line.
+    With ``is_compact``, what is too long is cut, so that a row is a line.
     """
     drawn = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     for title in table.titles:
@@ -52,21 +43,16 @@ def draw_table(table: Table) -> None:
 @contextmanager
 def bar(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A progress bar, or a spinner without a total; it is gone when the work is done."""
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
-    if total is not None:
-        columns[2:2] = [BarColumn(), TaskProgressColumn()]
-    shown = Progress(*columns, console=Console(stderr=True), transient=True)
-    with shown:
+    ends = [bars.SpinnerColumn(), bars.TextColumn("{task.description}"), bars.TimeElapsedColumn()]
+    share = [] if total is None else [bars.BarColumn(), bars.TaskProgressColumn()]
+    columns = [*ends[:2], *share, ends[2]]
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total)
         yield lambda done: shown.advance(task, done)
 
 
 class Screen:
-    """The whole terminal, until the block ends.
-
-    Args:
-        study: Whose view it is.
-    """
+    """The whole terminal, until the block ends."""
 
     def __init__(self, study: str) -> None:
         self._study = study

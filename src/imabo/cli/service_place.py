@@ -14,17 +14,11 @@ _TIMEOUT_S: Final = 30.0  # a report of a large study takes its time
 
 
 class ServicePlace:
-    """A service that answers for its studies; see ``Place``.
-
-    Args:
-        url: Its address.
-        key: The access key, when it asks for one.
-    """
+    """A service that answers for its studies; see ``Place``."""
 
     def __init__(self, url: str, key: str | None) -> None:
         self._client = Client(url, key=key, timeout_s=_TIMEOUT_S, retries=1, flush_s=0.0)
-        self.delete = self._client.delete
-        self.close = self._client.close
+        self.delete, self.close = self._client.delete, self._client.close
 
     def named(self, name: str) -> RemoteStudy:
         """A study to call."""

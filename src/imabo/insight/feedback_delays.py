@@ -77,7 +77,7 @@ def feedback(snapshot: StudySnapshot) -> Feedback:
     ages = np.maximum(snapshot.last_at - sample.served_at[whole], 0.0)
     has_reward = np.isfinite(delays[whole])
     at, arrived = _arrivals(delays[whole], ages, has_reward)
-    by_age = _by_age(ages, has_reward)
+    by_age = [numbers(column) for column in _by_age(ages, has_reward)]
     return Feedback(
         n_pulls=totals.n_pulls,
         n_rewarded=totals.n_rewards,
@@ -88,9 +88,9 @@ def feedback(snapshot: StudySnapshot) -> Feedback:
         quantiles=[(q, float(np.quantile(came, q))) for q in QUANTILES] if len(came) else [],
         delays_s=numbers(at),
         arrived=numbers(arrived),
-        ages_s=numbers(by_age[0]),
-        n_by_age=numbers(by_age[1]),
-        without=numbers(by_age[2]),
+        ages_s=by_age[0],
+        n_by_age=by_age[1],
+        without=by_age[2],
     )
 
 
@@ -118,9 +118,7 @@ def _by_age(ages: Floats, has_reward: Bools) -> tuple[Floats, Floats, Floats]:
     if not len(ages):
         return np.empty(0), np.empty(0), np.empty(0)
     order = np.argsort(ages, kind="stable")
-    parts = [part for part in np.array_split(order, min(_AGES, len(order))) if len(part)]
-    return (
-        np.array([ages[part].mean() for part in parts]),
-        np.array([float(len(part)) for part in parts]),
-        np.array([1.0 - has_reward[part].mean() for part in parts]),
-    )
+    parts = np.array_split(order, min(_AGES, len(order)))
+    groups = [(ages[part].mean(), len(part), 1.0 - has_reward[part].mean()) for part in parts]
+    at, n, without = np.array(groups).T
+    return at, n, without

@@ -82,24 +82,18 @@ class Groupings:
         return self._found[name]
 
 
-def grouping_of(name: str, parameter: Parameter, configs: Sequence[Config]) -> Grouping:
-    """Put configurations into groups by their value of a parameter.
+def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
+    """Put configurations into groups by their values of a parameter.
 
     Each value of a choice is a group; of a choice of more than 24 values only those that were
-    tried, and rare ones together. A number with more than
-    eight different values gets ranges with about as many configurations each, three or more of
-    them in a range and at most eight ranges.
+    tried, and rare ones together. A number with more than eight different values gets ranges with
+    about as many configurations each, three or more of them in a range and at most eight ranges.
 
     Example:
-        >>> grouped = grouping_of("a", Choice("x", "y"), [{"a": "y"}, {}, {"a": "x"}])
+        >>> grouped = grouping_by(Choice("x", "y"), ["y", ABSENT, "x"])
         >>> [group.label for group in grouped.groups], grouped.codes.tolist()
         (['x', 'y', 'not active'], [1, 2, 0])
     """
-    return grouping_by(parameter, values_of([name], configs)[name])
-
-
-def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
-    """Put configurations into groups, from their values of the parameter."""
     if isinstance(parameter, Choice):
         return _by_value(values, parameter.choices)
     column = numbers_of(values)
@@ -144,9 +138,10 @@ def numbers_of(values: Sequence[Value]) -> Floats:
         >>> numbers_of([2, ABSENT, True]).tolist()
         [2.0, nan, nan]
     """
-    if set(map(type, values)) <= {int, float}:
-        return np.array(values, dtype=np.float64)
-    return np.array([_number(value) for value in values], dtype=np.float64)
+    if not set(map(type, values)) <= {int, float}:
+        is_number = [isinstance(v, int | float) and not isinstance(v, bool) for v in values]
+        values = [v if is_it else np.nan for v, is_it in zip(values, is_number, strict=True)]
+    return np.array(values, dtype=np.float64)
 
 
 def value_text(value: object, digits: int = 4) -> str:
@@ -163,21 +158,13 @@ def value_text(value: object, digits: int = 4) -> str:
     return "null" if value is None else str(value)
 
 
-def _number(value: Value) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    return np.nan
-
-
-def _plain(value: float) -> Scalar:
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
 def _range(low: float, high: float) -> Group:
-    first, last = (value_text(_plain(end), 3) for end in (low, high))
+    first, last = (
+        int(end) if end.is_integer() and abs(end) < 2**53 else end for end in (low, high)
+    )
     if low == high:
-        return Group(value_text(_plain(low)), _plain(low), low, high)
-    return Group(f"{first} – {last}", None, low, high)
+        return Group(value_text(first), first, low, high)
+    return Group(f"{value_text(first, 3)} – {value_text(last, 3)}", None, low, high)
 
 
 def _by_value(values: Sequence[Value], choices: Sequence[Scalar]) -> Grouping:

@@ -103,12 +103,11 @@ def overview(snapshot: StudySnapshot) -> Overview:
     """
     history, arms, totals = snapshot.history, snapshot.arms, snapshot.totals
     since = history.recent(history.n_rewards)
-    recent = estimate_of(
-        history.n_rewards[-1] - history.n_rewards[since],
-        history.sums[-1] - history.sums[since],
-        history.squares[-1] - history.squares[since],
-        snapshot.reward_range,
-    )
+    columns = (history.n_rewards, history.sums, history.squares)
+    n, total, squares = (column[-1] - column[since] for column in columns)
+    recent = estimate_of(n, total, squares, snapshot.reward_range)
+    since = history.recent(history.n_pulls)
+    pulls, seconds = (float(one[-1] - one[since]) for one in (history.n_pulls, history.at))
     at_random, has_window = random_estimate(snapshot), snapshot.study.window_s is not None
     return Overview(
         name=snapshot.name,
@@ -119,8 +118,8 @@ def overview(snapshot: StudySnapshot) -> Overview:
         n_pending=totals.n_pending,
         n_expired=totals.n_expired,
         n_arms=len(arms),
-        n_active=int((arms.states != "retired").sum()) if len(arms) else 0,
-        n_servable=int((arms.states == "active").sum()) if len(arms) else 0,
+        n_active=int((arms.states != "retired").sum()),
+        n_servable=int((arms.states == "active").sum()),
         space_version=snapshot.space_version,
         reward_range=snapshot.reward_range,
         window_s=snapshot.study.window_s,
@@ -131,7 +130,7 @@ def overview(snapshot: StudySnapshot) -> Overview:
         random_interval=at_random.interval,
         best=best(snapshot),
         feedback_rate=rate_of(totals, has_window) if totals.n_pulls else None,
-        pulls_per_minute=_pace(snapshot),
+        pulls_per_minute=60.0 * pulls / seconds if seconds > 0 else None,
         state=_state(snapshot),
     )
 
@@ -167,15 +166,6 @@ def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
     )
 
 
-def _pace(snapshot: StudySnapshot) -> float | None:
-    history = snapshot.history
-    since = history.recent(history.n_pulls)
-    seconds = history.at[-1] - history.at[since]
-    if seconds <= 0:
-        return None
-    return float(60.0 * (history.n_pulls[-1] - history.n_pulls[since]) / seconds)
-
-
 def _state(snapshot: StudySnapshot) -> State:
     totals, history = snapshot.totals, snapshot.history
     if not totals.n_pulls:
@@ -190,11 +180,9 @@ def _state(snapshot: StudySnapshot) -> State:
     )
     if history.n_active[-1] < warmup or totals.n_rewards < max(_WARMUP_REWARDS * warmup, 1):
         return "warming up"
-    if snapshot.best_arm is not None:
-        row = snapshot.arms.row_of(snapshot.best_arm)
-        since = history.recent(history.n_pulls)
-        pulls = history.n_pulls[-1] - history.n_pulls[since]
-        served = history.by_arm[-1, row] - history.by_arm[since, row]
-        if served >= _SETTLED * pulls:
-            return "settled"
-    return "learning"
+    if snapshot.best_arm is None:
+        return "learning"
+    served = history.by_arm[:, snapshot.arms.row_of(snapshot.best_arm)]
+    since = history.recent(history.n_pulls)
+    pulls = history.n_pulls[-1] - history.n_pulls[since]
+    return "settled" if served[-1] - served[since] >= _SETTLED * pulls else "learning"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Ints, Restart, Totals
+from imabo.arms import ActiveSet, Restart, Totals
 from imabo.insight.estimates import (
     Estimate,
     estimate_of,
@@ -163,7 +164,9 @@ def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTi
         chosen = estimate_of(
             arms.n_rewards[row], arms.sums[row], arms.squares[row], snapshot.reward_range
         )
-    picked = _evenly(len(arms), MOST_ARRIVALS)
+    # Evenly spread, the first and the last among them.
+    ends = 0, max(len(arms) - 1, 0)
+    picked = np.linspace(*ends, min(len(arms), MOST_ARRIVALS)).round().astype(np.int64)
     places = history.pulls_at(arms.admitted_at[picked])
     return RewardOverTime(
         pulls=numbers(history.n_pulls[1:]),
@@ -186,11 +189,6 @@ def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTi
         space_changes=[SpaceChange(*change) for change in snapshot.space_changes],
         drifts=[NoticedDrift(*drift) for drift in snapshot.drifts],
     )
-
-
-def _evenly(n: int, most: int) -> Ints:
-    """At most so many of n places, evenly spread, the first and the last among them."""
-    return np.linspace(0, max(n - 1, 0), min(n, most)).round().astype(np.int64)
 
 
 def growth(snapshot: StudySnapshot) -> Growth:
@@ -251,12 +249,10 @@ class _Counts(ActiveSet):
 def _law(policy: Policy) -> str | None:
     """The growth schedule of a policy whose rule looks at nothing but counts."""
     rule = type(policy).growth
-    if isinstance(policy, IMOSS) and rule is IMOSS.growth:
+    if isinstance(policy, IMOSS | UCBAIR) and rule in (IMOSS.growth, UCBAIR.growth):
         return f"t^{policy.beta:g}"
     if isinstance(policy, Informed) and rule is Informed.growth:
         return f"{policy.scale:g} t^{policy.beta:g}"
-    if isinstance(policy, UCBAIR) and rule is UCBAIR.growth:
-        return f"t^{policy.beta:g}"
     if isinstance(policy, QRM2) and rule is QRM2.growth:
         return f"in phases of 2^r pulls, 2^({policy.alpha:g} r)"
     return None
@@ -264,21 +260,16 @@ def _law(policy: Policy) -> str | None:
 
 def _due(policy: Policy, arms: _Counts) -> int:
     """The fewest arms with which the policy admits no more."""
-    low, high = -1, 1  # more are wanted with low arms
-    while high < _MOST_DUE and _wants_more(policy, arms, high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _wants_more(policy, arms, middle):
-            low = middle
-        else:
-            high = middle
-    return high
 
+    def wants_more(n: int) -> bool:
+        arms.growing = n
+        return policy.growth(arms) is not None
 
-def _wants_more(policy: Policy, arms: _Counts, n: int) -> bool:
-    arms.growing = n
-    return policy.growth(arms) is not None
+    high = 1
+    while high < _MOST_DUE and wants_more(high):
+        high *= 2
+    # More are wanted with half as many.
+    return bisect_left(range(high), True, high // 2, key=lambda n: not wants_more(n))
 
 
 def _restarts(snapshot: StudySnapshot) -> list[Restart]:
@@ -289,12 +280,10 @@ def _restarts(snapshot: StudySnapshot) -> list[Restart]:
     for at, n_pulls in [*changes, *snapshot.upheavals]:
         after = min(int(np.searchsorted(history.at, at)), len(history) - 1)
         came = (snapshot.arms.admitted_at > at) & (snapshot.arms.admitted_at <= history.at[after])
-        n_rewards, n_pending = (
-            int(np.interp(at, history.at, column))
-            for column in (history.n_rewards, history.n_pending)
-        )
+        columns = (history.n_rewards, history.n_pending)
+        rewards, pending = (int(np.interp(at, history.at, column)) for column in columns)
         n_arms = int(history.n_active[after] - came.sum())
-        found.append(Restart(int(n_pulls), n_rewards, n_pending, max(n_arms, 0)))
+        found.append(Restart(int(n_pulls), rewards, pending, max(n_arms, 0)))
     if snapshot.space_version > 1:
         found.append(snapshot.restart)
     return sorted(found, key=lambda one: one.n_pulls)

@@ -84,32 +84,22 @@ def effects(snapshot: StudySnapshot) -> list[ParameterEffects]:
     groupings = [snapshot.grouping(name) for name in names]
     starts = np.cumsum([0, *(len(one.groups) for one in groupings)]).tolist()
     columns = (np.ones(len(known)), known.n_pulls, known.n_rewards, known.sums, known.squares)
-    totals = np.array(
-        [
-            np.concatenate(
-                [np.bincount(g.codes, weights, minlength=len(g.groups)) for g in groupings]
-            )
-            for weights in columns
-        ]
-    )
+
+    def summed(weights: Floats) -> Floats:
+        parts = [np.bincount(one.codes, weights, len(one.groups)) for one in groupings]
+        return np.concatenate(parts)
+
+    totals = np.array([summed(weights) for weights in columns])
     # One call for the groups of all parameters: the search for the ends is the slow part.
     ends = np.array(mean_intervals(totals[2], totals[3], totals[4], snapshot.reward_range))
     found = []
     for name, grouped, start in zip(names, groupings, starts, strict=False):
         parameter = snapshot.space.parameters[name]
         rows = slice(start, start + len(grouped.groups))
+        cells = zip(grouped.groups, *totals[:4, rows], *ends[:, rows], strict=True)
+        log = bool(getattr(parameter, "log", False))
         found.append(
-            ParameterEffects(
-                name=name,
-                kind=parameter.type_name,
-                log=bool(getattr(parameter, "log", False)),
-                effects=[
-                    _effect(group, *values)
-                    for group, *values in zip(
-                        grouped.groups, *totals[:4, rows], *ends[:, rows], strict=True
-                    )
-                ],
-            )
+            ParameterEffects(name, parameter.type_name, log, [_effect(*one) for one in cells])
         )
     return found
 
@@ -117,18 +107,9 @@ def effects(snapshot: StudySnapshot) -> list[ParameterEffects]:
 def _effect(
     group: Group, n_arms: float, n_pulls: float, n: float, total: float, low: float, high: float
 ) -> Effect:
-    return Effect(
-        label=group.label,
-        value=group.value,
-        low=group.low,
-        high=group.high,
-        n_arms=int(n_arms),
-        n_pulls=int(n_pulls),
-        n_rewards=int(n),
-        mean=float(total / n) if n else None,
-        mean_low=number(low) if n else None,
-        mean_high=number(high) if n else None,
-    )
+    mean = [float(total / n), number(low), number(high)] if n else [None] * 3
+    counts = int(n_arms), int(n_pulls), int(n)
+    return Effect(group.label, group.value, group.low, group.high, *counts, *mean)
 
 
 def importance(snapshot: StudySnapshot) -> Importances:

@@ -40,13 +40,14 @@ def report(snapshot: StudySnapshot) -> str:
     """
     made = [figure(name, snapshot) for name in FIGURES]
     key = overview(snapshot)
+    said = f"{key.state}; created {_time(key.created_at)}, last heard of {_time(key.last_at)}"
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(snapshot.name)}</title><style>{_STYLE}</style></head><body>",
-        f"<header><h1>{escape(snapshot.name)}</h1>{_line(key)}</header>",
+        f'<header><h1>{escape(snapshot.name)}</h1><p class="soft">{escape(said)}</p></header>',
         f"<main>{_key_figures(key)}{_best(key)}",
         *map(_figure, made),
         _table(snapshot),
@@ -82,11 +83,6 @@ def script_json(value: object) -> str:
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
-
-
-def _line(key: Overview) -> str:
-    said = f"{key.state}; created {_time(key.created_at)}, last heard of {_time(key.last_at)}"
-    return f'<p class="soft">{escape(said)}</p>'
 
 
 def _key_figures(key: Overview) -> str:

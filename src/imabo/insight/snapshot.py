@@ -318,6 +318,10 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
     space = study.space if is_same else Space.from_dict(loaded.space)
     ends = loaded.study.reward_range
     arms = Arms(_records(study, loaded, since), None if ends is None else usable_range(ends))
+    if since is None or (since.space_version, len(since.arms)) != (loaded.space_version, len(arms)):
+        groupings = Groupings(space, arms.configs)
+    else:
+        groupings = since.groupings  # arms never leave, so they are the same ones
     return StudySnapshot(
         study=loaded.study,
         policy=study.policy,
@@ -332,17 +336,8 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         changes=tuple(changes),
         sample=sample_pulls(store, study.name, loaded.totals.n_pulls),
         best=best,
-        groupings=_groupings(space, arms, loaded.space_version, since),
+        groupings=groupings,
     )
-
-
-def _groupings(
-    space: Space, arms: Arms, space_version: int, since: StudySnapshot | None
-) -> Groupings:
-    before = None if since is None else (since.space_version, len(since.arms))
-    if since is not None and before == (space_version, len(arms)):
-        return since.groupings  # arms never leave, so they are the same ones
-    return Groupings(space, arms.configs)
 
 
 def _records(study: Study, loaded: Snapshot, since: StudySnapshot | None) -> Sequence[ArmRecord]:

@@ -73,10 +73,10 @@ def cost(snapshot: StudySnapshot) -> Cost:
     low, high = (None, None) if top is None else top.interval
 
     def lost(mean: float | None) -> Column:
-        return numbers(np.maximum(pulls * _value(mean) - worth, 0.0))
+        return numbers(np.maximum(pulls * (np.nan if mean is None else mean) - worth, 0.0))
 
     def won(mean: float | None) -> Column:
-        return numbers(worth - pulls * _value(mean))
+        return numbers(worth - pulls * (np.nan if mean is None else mean))
 
     return Cost(
         pulls=numbers(pulls),
@@ -97,9 +97,4 @@ def _products(table: Floats, column: Floats) -> Floats:
     At once, NumPy's library would share them out to threads, which wait for each other longer than
     the work takes, and the last digit would depend on how many there are.
     """
-    parts = [table[i : i + _ROWS] @ column for i in range(0, len(table), _ROWS)]
-    return np.concatenate(parts)
-
-
-def _value(end: float | None) -> float:
-    return np.nan if end is None else end
+    return np.concatenate([table[i : i + _ROWS] @ column for i in range(0, len(table), _ROWS)])
