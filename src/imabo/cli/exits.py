@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from imabo.errors import (
-    Forbidden,
-    ImaboError,
-    SchemaTooNew,
-    StoreError,
-    Unauthorized,
-    Unavailable,
-    UnknownArm,
-    UnknownPull,
-    UnknownStudy,
-)
+from imabo import errors
+from imabo.errors import ImaboError
 
 MEANINGS: Final[Mapping[int, str]] = {
     0: "done",
@@ -28,10 +19,10 @@ MEANINGS: Final[Mapping[int, str]] = {
 }
 _CLASSES: Final[Mapping[int, tuple[type[ImaboError], ...]]] = {
     # A database that is too new is there; it is this program that cannot read it.
-    1: (SchemaTooNew,),
-    3: (UnknownStudy, UnknownArm, UnknownPull),
-    4: (Unauthorized, Forbidden),
-    5: (Unavailable, StoreError),
+    1: (errors.SchemaTooNew,),
+    3: (errors.UnknownStudy, errors.UnknownArm, errors.UnknownPull),
+    4: (errors.Unauthorized, errors.Forbidden),
+    5: (errors.Unavailable, errors.StoreError),
 }
 
 
@@ -54,7 +45,7 @@ def exit_code(error: ImaboError) -> int:
     """What the command ends with because of an error.
 
     Example:
-        >>> exit_code(UnknownStudy("no study is named 'x'", "there is none", "check the name"))
+        >>> exit_code(errors.UnknownStudy("no study is named 'x'", "there is none", "check the name"))
         3
     """
     found = (code for code, classes in _CLASSES.items() if isinstance(error, classes))

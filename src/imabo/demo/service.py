@@ -24,12 +24,8 @@ _NEEDED: Final = (
 class Child:
     """A command that serves, until the block ends, however it ends.
 
-    Args:
-        command: Its first line of output tells the address.
-        said: What that line begins with.
-        name: What it is, for errors.
-        fix: What to do when it does not start.
-        variables: Its environment; that of this process when None.
+    Its first line of output begins with ``said`` and tells the address; errors call it ``name`` and
+    advise to do ``fix``. ``variables`` are its environment, that of this process when None.
     """
 
     def __init__(

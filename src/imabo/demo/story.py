@@ -52,8 +52,7 @@ class Story:
 
     def say(self, n: int, text: str) -> None:
         """A line that stays."""
-        place = f"request {n:,}: " if n else ""
-        self._write(f"{place}{text}", stays=True)
+        self._write(f"request {n:,}: {text}", stays=True)
 
     def _progress(self, n: int, overview: Mapping[str, Any]) -> None:
         filled = round(_BAR * n / self._rounds)

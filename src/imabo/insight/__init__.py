@@ -20,7 +20,6 @@ from imabo.insight.arm_table import SORTS, ArmRow, ArmTable, BestArms, arm_table
 from imabo.insight.drawings import FIGURES, Caption, caption, figure
 from imabo.insight.feedback_delays import Feedback, feedback
 from imabo.insight.key_figures import BestArm, Overview, overview
-from imabo.insight.over_time import Growth, RewardOverTime, Traffic, growth, reward, traffic
 from imabo.insight.parameters import (
     Effect,
     Importance,
@@ -34,6 +33,7 @@ from imabo.insight.reporting import report
 from imabo.insight.snapshot import StudySnapshot, read
 from imabo.insight.spending import Cost, cost
 from imabo.insight.structure import Descent, Parallel, descent, parallel
+from imabo.insight.timelines import Growth, RewardOverTime, Traffic, growth, reward, traffic
 
 Facts = StudySnapshot  # its name before; scripts have it
 

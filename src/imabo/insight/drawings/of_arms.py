@@ -18,9 +18,9 @@ from imabo.insight.drawings.base import (
     whiskers,
     whole,
 )
-from imabo.insight.over_time import Column
 from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.insight.structure import Axis, descent, parallel
+from imabo.insight.timelines import Column
 
 _STATES = {"active": palette.BLUE, "paused": palette.ORANGE, "retired": palette.GREY}
 

@@ -18,9 +18,9 @@ from imabo.insight.drawings.base import (
     whole,
 )
 from imabo.insight.feedback_delays import feedback
-from imabo.insight.over_time import RewardOverTime, growth, reward, traffic
 from imabo.insight.snapshot import StudySnapshot
 from imabo.insight.spending import cost
+from imabo.insight.timelines import RewardOverTime, growth, reward, traffic
 
 _ROOM = 2.0  # times the longest delay, up to which the window is drawn
 _PULLS = "pulls"

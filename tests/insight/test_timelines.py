@@ -14,7 +14,7 @@ from imabo import Choice, Space, insight, policies
 from imabo.confidence import bounded_interval
 from imabo.errors import UnknownArm
 from imabo.insight import StudySnapshot
-from imabo.insight.over_time import MOST_ARMS, MOST_ARRIVALS, ROLLING, _restarts
+from imabo.insight.timelines import MOST_ARMS, MOST_ARRIVALS, ROLLING, _restarts
 from imabo.testing.study.base import ManualClock
 from tests.insight.story import SPACE, by_model, changed, eventful, go_on, instant
 
