@@ -18,7 +18,7 @@ _MAX_AGE_S: Final = 0.05  # of a snapshot that is shown again
 
 
 class DatabasePlace:
-    """A store that this process reads and writes itself, and that stays open; see ``Place``."""
+    """A store that this process reads and writes itself, and that stays open."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -26,7 +26,7 @@ class DatabasePlace:
         self._read_at: dict[str, tuple[float, insight.StudySnapshot]] = {}
 
     def named(self, name: str) -> Study:
-        """A study to call."""
+        """A study to call; the verbs of both places' are the same."""
         if name not in self._studies:
             self._studies[name] = Study.open(name, store=self._store)
         return self._studies[name]
@@ -42,11 +42,11 @@ class DatabasePlace:
         return found
 
     def study(self, name: str) -> Document:
-        """A study."""
+        """A study; ``UnknownStudy`` when there is none."""
         return study_document(self._store.load(name))
 
     def overview(self, name: str, trend: int = 0) -> Document:
-        """Its key figures."""
+        """Its key figures, with so many points of the reward over time."""
         snapshot = self._read(name)
         found = asdict(insight.overview(snapshot))
         if not trend:
@@ -54,7 +54,7 @@ class DatabasePlace:
         return found | {"trend": _picked(insight.reward(snapshot).rolling, trend)}
 
     def table(self, name: str, query: TableQuery) -> Document:
-        """Its arms with intervals."""
+        """Its arms with intervals; see ``imabo.insight.arm_table``."""
         options: dict[str, Any] = dict(query)
         if "states" in options:
             options["states"] = options["states"].split(",")

@@ -45,7 +45,7 @@ def exit_code(error: ImaboError) -> int:
     """What the command ends with because of an error.
 
     Example:
-        >>> exit_code(errors.UnknownStudy("no study is named 'x'", "there is none", "check the name"))
+        >>> exit_code(errors.UnknownStudy("no study is named 'x'", "there is none", "make it"))
         3
     """
     found = (code for code, classes in _CLASSES.items() if isinstance(error, classes))

@@ -7,49 +7,22 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from imabo.cli.exits import UsageError
-from imabo.documents import Document
 from imabo.errors import StoreError
 from imabo.server.settings import read_settings
-from imabo.space import Space
 from imabo.stores import Store, open_store
 
 if TYPE_CHECKING:
+    from imabo.cli.database_place import DatabasePlace
     from imabo.cli.service_place import ServicePlace
-    from imabo.client import RemoteStudy
-    from imabo.study import Study
 
 TableQuery = dict[str, str | int | bool]
 
 
-class Place(Protocol):
-    """What commands ask of a place. Documents have the shapes of the HTTP API."""
-
-    def named(self, name: str) -> Study | RemoteStudy:
-        """A study to call; the verbs of both are the same."""
-
-    def studies(self) -> list[Document]:
-        """Every study."""
-
-    def study(self, name: str) -> Document:
-        """A study; ``UnknownStudy`` when there is none."""
-
-    def overview(self, name: str, trend: int = 0) -> Document:
-        """Its key figures, with so many points of the reward over time."""
-
-    def table(self, name: str, query: TableQuery) -> Document:
-        """Its arms with intervals; see ``imabo.insight.arm_table``."""
-
-    def report(self, name: str) -> str:
-        """Its figures as one HTML file."""
-
-    def preview_space(self, name: str, space: Space) -> Document:
-        """What another space would do to the arms."""
-
-    def delete(self, name: str) -> None:
-        """Delete a study."""
+# What commands ask of a place; documents have the shapes of the HTTP API.
+Place: TypeAlias = "DatabasePlace | ServicePlace"
 
 
 @contextmanager

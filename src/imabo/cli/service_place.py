@@ -14,7 +14,7 @@ _TIMEOUT_S: Final = 30.0  # a report of a large study takes its time
 
 
 class ServicePlace:
-    """A service that answers for its studies; see ``Place``."""
+    """A service that answers for its studies, with the methods of ``DatabasePlace``."""
 
     def __init__(self, url: str, key: str | None) -> None:
         self._client = Client(url, key=key, timeout_s=_TIMEOUT_S, retries=1, flush_s=0.0)

@@ -29,9 +29,6 @@ def report(snapshot: StudySnapshot) -> str:
 
     It opens without a network, in light and in dark. Needs ``pip install "imabo[plot]"``.
 
-    Args:
-        snapshot: From ``insight.read``.
-
     Example:
         >>> from imabo import Float, Space, Study, insight
         >>> study = Study.create("a & b", Space(x=Float(0, 1)), seed=0)
