@@ -42,12 +42,7 @@ class UsageError(Exception):
 
 
 def exit_code(error: ImaboError) -> int:
-    """What the command ends with because of an error.
-
-    Example:
-        >>> exit_code(errors.UnknownStudy("no study is named 'x'", "there is none", "make it"))
-        3
-    """
+    """What the command ends with because of an error."""
     found = (code for code, classes in _CLASSES.items() if isinstance(error, classes))
     return next(found, 1)
 

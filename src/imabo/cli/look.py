@@ -130,13 +130,7 @@ def events_of(place: Place, study: str, limit: int) -> list[Document]:
 
 
 def event_text(event: Document) -> str:
-    """An event on a line.
-
-    Example:
-        >>> at = "1970-01-01T00:00:00.500000Z"
-        >>> event_text({"kind": "state", "at": at, "data": {}, "text": "arm 3 was paused"})
-        '1970-01-01 00:00:00 UTC  state    arm 3 was paused'
-    """
+    """An event on a line."""
     at = when(datetime.fromisoformat(event["at"]).timestamp())
     return f"{at}  {clean(event['kind']):7}  {clean(event['text'])}"
 

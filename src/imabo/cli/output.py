@@ -18,13 +18,9 @@ _PLAIN_BARS: Final = "_.-~=+*#"
 
 
 def clean(text: object) -> str:
-    r"""A text on one line, with everything that does not print written as an escape.
+    """A text on one line, with everything that does not print written as an escape.
 
     Names and values come from anywhere; an escape sequence in one must not reach the terminal.
-
-    Example:
-        >>> clean("a\x1b[31mb\n")
-        'a\\x1b[31mb\\n'
     """
     shown = str(text)
     if shown.isprintable():
@@ -58,34 +54,19 @@ def tell(text: str) -> None:
 
 
 def count(n: int, noun: str = "") -> str:
-    """A count, of things when a noun is given.
-
-    Example:
-        >>> count(1234567), count(1, "arm"), count(2, "arm")
-        ('1,234,567', '1 arm', '2 arms')
-    """
+    """A count, of things when a noun is given."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}" if noun else f"{n:,}"
 
 
 def number(value: float | None) -> str:
-    """A measured number, as precise as it is worth reading.
-
-    Example:
-        >>> number(0.123456), number(None), number(2.0), number(54321.0)
-        ('0.1235', '-', '2', '54,321')
-    """
+    """A measured number, as precise as it is worth reading."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def span(ends: Sequence[float | None] | None) -> str:
-    """An interval; an end that is missing has no limit.
-
-    Example:
-        >>> span([0.25, 1 / 3]), span([None, 1.0]), span(None)
-        ('[0.25, 0.3333]', '[-inf, 1]', '')
-    """
+    """An interval; an end that is missing has no limit."""
     if ends is None:
         return ""
     low, high = ends
@@ -94,12 +75,7 @@ def span(ends: Sequence[float | None] | None) -> str:
 
 
 def config_text(config: Mapping[str, Any]) -> str:
-    """A configuration on one line.
-
-    Example:
-        >>> config_text({"model": "large", "x": 0.123456, "rerank": True})
-        'model=large x=0.1235 rerank=true'
-    """
+    """A configuration on one line."""
     return " ".join(f"{clean(name)}={value_text(value)}" for name, value in config.items())
 
 
@@ -122,12 +98,7 @@ def _is_json(text: str) -> bool:
 
 
 def when(seconds: float | None) -> str:
-    """A time, in UTC.
-
-    Example:
-        >>> when(0.0)
-        '1970-01-01 00:00:00 UTC'
-    """
+    """A time, in UTC."""
     if seconds is None:
         return "never"
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -137,12 +108,6 @@ def sparkline(points: Sequence[float], width: int, *, plain: bool = False) -> st
     """Points as a line of at most so many letters, from the lowest to the highest of them.
 
     Points that share a letter are averaged; ``plain`` has none that an old terminal may lack.
-
-    Example:
-        >>> sparkline([0.0, 1.0, 2.0, 3.0], 10, plain=True), sparkline([1.0, 1.0], 10, plain=True)
-        ('_-+#', '--')
-        >>> len(sparkline(range(100), 10))
-        10
     """
     levels = _PLAIN_BARS if plain else _BARS
     n = min(len(points), width)
@@ -180,13 +145,7 @@ class Table:
     rows: list[Sequence[str]] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The table as plain text.
-
-        Example:
-            >>> rows = [["1", "0.5"], ["12", "0.25"]]
-            >>> Table(["arm", "mean"], frozenset({"arm"}), rows=rows).lines()
-            ['arm  mean', '  1  0.5', ' 12  0.25']
-        """
+        """The table as plain text."""
         whole = [self.titles, *self.rows]
         widths = [max(len(row[i]) for row in whole) for i in range(len(self.titles))]
         return ["  ".join(self._cells(row, widths)).rstrip() for row in whole]

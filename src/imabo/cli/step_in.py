@@ -88,15 +88,7 @@ def add(options: argparse.Namespace) -> None:
 
 
 def read_config(words: Sequence[str], space: Space, command: str = "imabo add") -> Config:
-    """The configuration that a command line gives, checked against the space.
-
-    Example:
-        >>> from imabo import Choice, Float
-        >>> space = Space(model=Choice("small", "large"), x=Float(0, 1))
-        >>> read_config(["model=small", "x=0.5"], space) == read_config(
-        ...     ['{"model": "small", "x": 0.5}'], space)
-        True
-    """
+    """The configuration that a command line gives, checked against the space."""
     return _checked(_given(words, space, command), space)
 
 

@@ -77,12 +77,7 @@ class Story:
 
 
 def best_text(best: Mapping[str, Any]) -> str:
-    """A recommendation in a few words.
-
-    Example:
-        >>> best_text({"mean": 0.5, "interval": (0.25, 0.75), "n_rewards": 12})
-        'good 50% of 12 times (95% interval 25% to 75%)'
-    """
+    """A recommendation in a few words."""
     low, high = best["interval"]
     rate = f"good {best['mean']:.0%} of {best['n_rewards']} times"
     return f"{rate} (95% interval {low:.0%} to {high:.0%})"

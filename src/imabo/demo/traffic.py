@@ -25,15 +25,7 @@ class Reply:
 
 
 class Inbox:
-    """Ratings on their way, in the order in which they arrive.
-
-    Example:
-        >>> inbox = Inbox()
-        >>> inbox.expect(7.5, "b", 1.0)
-        >>> inbox.expect(2.5, "a", 0.0)
-        >>> list(inbox.arrived(3)), list(inbox.arrived(8))
-        ([('a', 0.0)], [('b', 1.0)])
-    """
+    """Ratings on their way, in the order in which they arrive."""
 
     def __init__(self) -> None:
         self._coming: list[tuple[float, str, float]] = []

@@ -46,15 +46,7 @@ WINDOW: Final = 300  # requests after which a rating is no longer waited for
 
 
 def success_rate(config: Config) -> float:
-    """The chance that an answer is good; what the assistant's owner would love to know.
-
-    Example:
-        >>> round(success_rate({"model": "small", "prompt": "plain", "temperature": 0.9,
-        ...     "passages": 1, "rerank": False}), 2)
-        0.04
-        >>> round(success_rate(DEFAULT), 2), round(success_rate(IDEAL), 2)
-        (0.39, 0.94)
-    """
+    """The chance that an answer is good; what the assistant's owner would love to know."""
     passages, temperature = float(config["passages"] or 0), float(config["temperature"] or 0)
     skill = {"small": -0.7, "medium": 0.1, NEW_MODEL: 0.3}[str(config["model"])]
     skill += {"plain": -0.3, "step by step": 0.2, "with examples": 0.35}[str(config["prompt"])]
@@ -93,13 +85,6 @@ class World:
     """The users of one run: the same ones for the same seed, whatever they are served.
 
     So two ways of serving can be compared user by user.
-
-    Example:
-        >>> world = World(100, seed=1)
-        >>> len(world.visits), world.ships_after
-        (100, 50)
-        >>> world.visits == World(100, seed=1).visits
-        True
     """
 
     def __init__(self, rounds: int, seed: int) -> None:

@@ -108,22 +108,12 @@ def random_estimate(snapshot: StudySnapshot) -> Estimate:
 
 
 def number(value: float) -> float | None:
-    """A number as JSON has it: None for what is not finite.
-
-    Example:
-        >>> number(np.float64(0.5)), number(math.inf), number(math.nan)
-        (0.5, None, None)
-    """
+    """A number as JSON has it: None for what is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def numbers(values: Iterable[float] | Floats) -> list[float | None]:
-    """Numbers as JSON has them.
-
-    Example:
-        >>> numbers(np.array([0.5, np.nan]))
-        [0.5, None]
-    """
+    """Numbers as JSON has them."""
     column = np.asarray(values, dtype=np.float64)
     plain: list[float | None] = column.tolist()
     for i in np.flatnonzero(~np.isfinite(column)):

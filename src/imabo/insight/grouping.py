@@ -57,12 +57,6 @@ class Groupings:
     """The arms' values of each parameter of a space and their groups, found when looked at.
 
     They depend on nothing else, so they stay the same until an arm comes in or the space changes.
-
-    Example:
-        >>> from imabo import Space
-        >>> groupings = Groupings(Space(a=Choice("x", "y")), [{"a": "y"}])
-        >>> groupings.values["a"], groupings.of("a").codes.tolist()
-        (['y'], [1])
     """
 
     def __init__(self, space: Space, configs: Sequence[Config]) -> None:
@@ -117,12 +111,7 @@ def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
 
 
 def values_of(names: Sequence[str], configs: Sequence[Config]) -> dict[str, Sequence[Value]]:
-    """The values of some parameters in columns; ``ABSENT`` where a configuration has none.
-
-    Example:
-        >>> values_of(["a", "b"], [{"a": 1, "b": None}, {"a": 2, "b": "x"}])
-        {'a': (1, 2), 'b': (None, 'x')}
-    """
+    """The values of some parameters in columns; ``ABSENT`` where a configuration has none."""
     if len(names) > 1 and configs:
         # One pass over all configurations, where all have all parameters.
         with suppress(KeyError):
@@ -132,12 +121,7 @@ def values_of(names: Sequence[str], configs: Sequence[Config]) -> dict[str, Sequ
 
 
 def numbers_of(values: Sequence[Value]) -> Floats:
-    """Values of a number in a column, NaN where there is none.
-
-    Example:
-        >>> numbers_of([2, ABSENT, True]).tolist()
-        [2.0, nan, nan]
-    """
+    """Values of a number in a column, NaN where there is none."""
     if not set(map(type, values)) <= {int, float}:
         is_number = [isinstance(v, int | float) and not isinstance(v, bool) for v in values]
         values = [v if is_it else np.nan for v, is_it in zip(values, is_number, strict=True)]
@@ -145,12 +129,7 @@ def numbers_of(values: Sequence[Value]) -> Floats:
 
 
 def value_text(value: object, digits: int = 4) -> str:
-    """A value of a configuration, for people: numbers short, texts as they are.
-
-    Example:
-        >>> [value_text(value) for value in (0.1 + 0.2, 12_345, None, True, "a b")]
-        ['0.3', '12345', 'null', 'true', 'a b']
-    """
+    """A value of a configuration, for people: numbers short, texts as they are."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

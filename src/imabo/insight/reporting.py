@@ -70,12 +70,7 @@ def plotly_script() -> str:
 
 
 def script_json(value: object) -> str:
-    r"""JSON that may stand in a script tag: nothing in it can end the tag or start a comment.
-
-    Example:
-        >>> script_json("</script>")
-        '"\\u003c/script\\u003e"'
-    """
+    """JSON that may stand in a script tag: nothing in it can end the tag or start a comment."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")

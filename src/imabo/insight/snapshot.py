@@ -384,11 +384,6 @@ def _history(
 
 
 def config_text(config: Mapping[str, object], limit: int = 200) -> str:
-    """A configuration on one line, for people.
-
-    Example:
-        >>> config_text({"model": "small", "top_k": 3})
-        'model = small, top_k = 3'
-    """
+    """A configuration on one line, for people."""
     text = ", ".join(f"{name} = {value_text(value)}" for name, value in config.items())
     return text if len(text) <= limit else text[: limit - 1] + "…"

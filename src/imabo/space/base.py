@@ -126,12 +126,7 @@ class Parameter(ABC):
 
 
 def equal_cells(u: Floats, n_cells: Any) -> tuple[Floats, Floats]:
-    """Return the edges of the equally wide cells that hold the positions ``u``.
-
-    Example:
-        >>> equal_cells(np.array([0.0, 0.3, 1.0]), 4)
-        (array([0.  , 0.25, 0.75]), array([0.25, 0.5 , 1.  ]))
-    """
+    """Return the edges of the equally wide cells that hold the positions ``u``."""
     index = np.clip(np.floor(u * n_cells), 0, n_cells - 1)
     # The minimum and maximum keep u inside its cell where a division rounds past it.
     return np.minimum(index / n_cells, u), np.maximum((index + 1) / n_cells, u)
@@ -228,12 +223,7 @@ def number(owner: str, name: str, value: object) -> int | float:
 
 
 def listed_values(where: str, given: object) -> tuple[Scalar, ...]:
-    """Normalise "a value or a list of values": plain, without repeats, in one fixed order.
-
-    Example:
-        >>> listed_values("when['k']", [3, 1, 1.0])
-        (1, 3)
-    """
+    """Normalise "a value or a list of values": plain, without repeats, in one fixed order."""
     items = list(given) if isinstance(given, list | tuple | range | set | frozenset) else [given]
     if not items:
         raise InvalidSpace(

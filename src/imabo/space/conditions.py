@@ -19,14 +19,7 @@ _ABSENT = object()
 
 
 def matches(config: Mapping[str, Scalar], requirements: Iterable[Requirement]) -> bool:
-    """Say whether every requirement holds; a parameter that is not active fulfils none.
-
-    Example:
-        >>> matches({"model": "large"}, [("model", frozenset({"large", "huge"}))])
-        True
-        >>> matches({}, [("model", frozenset({"large"}))])
-        False
-    """
+    """Say whether every requirement holds; a parameter that is not active fulfils none."""
     for name, keys in requirements:
         value: Any = config.get(name, _ABSENT)
         if value is True or value is False:

@@ -62,12 +62,7 @@ def _pick(weights: Floats, rng: np.random.Generator) -> int:
 
 
 def total(counts: Iterable[Count]) -> Count:
-    """Add counts, where None stands for infinity.
-
-    Example:
-        >>> total([2, 3]), total([2, None])
-        (5, None)
-    """
+    """Add counts, where None stands for infinity."""
     result = 0
     for count in counts:
         if count is None:
@@ -77,12 +72,7 @@ def total(counts: Iterable[Count]) -> Count:
 
 
 def product(counts: Iterable[Count]) -> Count:
-    """Multiply counts, where None stands for infinity and zero times infinity is zero.
-
-    Example:
-        >>> product([2, 3]), product([2, None]), product([None, 0])
-        (6, None, 0)
-    """
+    """Multiply counts, where None stands for infinity and zero times infinity is zero."""
     factors = list(counts)
     if 0 in factors:
         return 0

@@ -98,12 +98,7 @@ def level(mean: float, name: str, colour: str, start: float, end: float) -> Trac
 
 
 def safe(text: object, longest: int = _LONGEST) -> str:
-    """Text of a user, shortened, as Plotly shows it letter by letter.
-
-    Example:
-        >>> safe("<b>bold</b>")
-        '&lt;b&gt;bold&lt;/b&gt;'
-    """
+    """Text of a user, shortened, as Plotly shows it letter by letter."""
     shown = str(text)
     if len(shown) > longest:
         shown = shown[: longest - 1] + "…"
@@ -111,10 +106,5 @@ def safe(text: object, longest: int = _LONGEST) -> str:
 
 
 def whole(n: float) -> str:
-    """A count, for people.
-
-    Example:
-        >>> whole(6700)
-        '6,700'
-    """
+    """A count, for people."""
     return f"{int(n):,}"
