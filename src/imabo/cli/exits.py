@@ -27,18 +27,11 @@ _CLASSES: Final[Mapping[int, tuple[type[ImaboError], ...]]] = {
 
 
 class UsageError(Exception):
-    """A command line that cannot be understood.
-
-    Args:
-        what: What is wrong with it.
-        command: Whose help says how it goes, such as ``imabo show``.
-        usage: How the command is written, when it is at hand.
-    """
+    """A command line that cannot be understood; the help of ``command`` says how it goes."""
 
     def __init__(self, what: str, command: str = "imabo", usage: str = "") -> None:
         super().__init__(what)
-        self.command = command
-        self.usage = usage
+        self.command, self.usage = command, usage
 
 
 def exit_code(error: ImaboError) -> int:

@@ -22,25 +22,15 @@ class Argument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command.
-
-    Args:
-        name: The word for it.
-        help: One line for the list of commands.
-        about: What it does, for its own help; empty when ``load`` says it.
-        example: A command that works, for a study of the name ``support-answers``.
-        run: What does it, as ``module:function``, imported only when it is called for.
-        arguments: What it takes.
-        load: For a command that is declared elsewhere: adds its parser.
-    """
+    """One command."""
 
     name: str
-    help: str
-    about: str
-    example: str
-    run: str = ""
+    help: str  # one line for the list of commands
+    about: str  # what it does, for its own help; empty when ``load`` says it
+    example: str  # a command that works, for a study of the name support-answers
+    run: str = ""  # what does it, as module:function, imported only when it is called for
     arguments: Sequence[Argument] = ()
-    load: Callable[[Subparsers], None] | None = None
+    load: Callable[[Subparsers], None] | None = None  # adds a parser that is declared elsewhere
 
     def add_to(self, parsers: Subparsers, *, whole: bool) -> None:
         """Add its parser; without ``whole``, only its name when it is declared elsewhere."""

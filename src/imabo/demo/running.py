@@ -44,17 +44,10 @@ def run(
     browser: bool = True,
     as_json: bool = False,
 ) -> None:
-    """Serve ``rounds`` simulated requests and show what was learned.
+    """Serve ``rounds`` simulated requests and show what was learned; see ``imabo demo --help``.
 
-    Args:
-        store: URL of the database; the study gets a name that is free there.
-        rounds: Requests, at least 1.
-        seed: Of the users and the study; drawn when None.
-        seconds: How long the traffic takes; 0 for as fast as it goes. By default 75 with a
-            service, 0 without.
-        embedded: Without a service: the study is in this process, and there is no page.
-        browser: Open the page where there is a browser and somebody at a terminal.
-        as_json: Write the result as one JSON document; the story goes to standard error.
+    The study gets a name that is free in the store. Without ``seconds`` the traffic takes 75 with
+    a service and none without (``embedded``).
     """
     out = sys.stderr if as_json else sys.stdout
     open_store(store).close()  # what is wrong with it is said here, not by a child

@@ -136,13 +136,9 @@ class Space:
         return self._count()
 
     def sample(self, rng: np.random.Generator) -> Config:
-        """Draw an allowed configuration from P0.
+        """Draw an allowed configuration from P0, the same one for the same state of ``rng``.
 
-        Args:
-            rng: The source of randomness; the same state gives the same configuration.
-
-        Returns:
-            A configuration that `validate` returns unchanged.
+        `validate` returns it unchanged.
 
         Example:
             >>> from imabo.space import Int, Space
@@ -173,17 +169,11 @@ class Space:
         return self.decode(units)
 
     def validate(self, config: Mapping[str, Any]) -> Config:
-        """Return the canonical form of a configuration, or say precisely what is wrong with it.
+        """Return the canonical form of a configuration: plain Python values in declared order.
 
-        Args:
-            config: Values of exactly the active parameters, in any order; NumPy scalars are fine.
-
-        Returns:
-            Plain Python values in declared order.
-
-        Raises:
-            InvalidConfig: With the parameter, the value and what is allowed. Unknown names come
-                first, then the parameters with parents before children, then the clauses.
+        It has values of exactly the active parameters, in any order; NumPy scalars are fine. Else
+        it is `InvalidConfig`, with the parameter, the value and what is allowed. Unknown names come
+        first, then the parameters with parents before children, then the clauses.
 
         Example:
             >>> from imabo.space import Float, Space
@@ -237,13 +227,10 @@ class Space:
         return np.array(units), np.array(mask)
 
     def decode(self, units: Floats) -> Config:
-        """Map a point of the unit cube to the configuration whose cell holds it.
+        """Map a point of the unit cube, a number for each name, to the configuration there.
 
         Conditions are applied, so coordinates of inactive parameters do not matter. Forbidden
         combinations are not checked: see `is_forbidden`.
-
-        Args:
-            units: One number in [0, 1] for each name.
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -320,8 +307,7 @@ class Space:
     def configs(self) -> Iterator[Config]:
         """Yield every allowed configuration of a finite space once, always in the same order.
 
-        Raises:
-            InvalidSpace: If a parameter that can be active is a continuum.
+        If a parameter that can be active is a continuum, it is `InvalidSpace`.
 
         Example:
             >>> from imabo.space import Choice, Int, Space
@@ -356,8 +342,7 @@ class Space:
     def from_dict(cls, data: Mapping[str, Any]) -> Space:
         """Read a space that `to_dict` wrote, perhaps through JSON.
 
-        Raises:
-            InvalidSpace: With the place and the reason, for malformed input of any shape.
+        Malformed input of any shape is `InvalidSpace`, with the place and the reason.
 
         Example:
             >>> from imabo.space import Int, Space
@@ -371,12 +356,9 @@ class Space:
     def from_optuna(
         cls, distributions: Mapping[str, optuna.distributions.BaseDistribution]
     ) -> Space:
-        """Build the space that a dict of Optuna distributions describes.
+        """Build the space that a dict of float, integer or categorical distributions describes.
 
         Needs ``pip install "imabo[optuna]"``.
-
-        Args:
-            distributions: Name to float, integer or categorical distribution.
 
         Example:
             >>> from optuna.distributions import IntDistribution
