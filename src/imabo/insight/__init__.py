@@ -31,9 +31,17 @@ from imabo.insight.parameters import (
 from imabo.insight.previews import SpacePreview, preview_space
 from imabo.insight.reporting import report
 from imabo.insight.snapshot import StudySnapshot, read
-from imabo.insight.spending import Cost, cost
 from imabo.insight.structure import Descent, Parallel, descent, parallel
-from imabo.insight.timelines import Growth, RewardOverTime, Traffic, growth, reward, traffic
+from imabo.insight.timelines import (
+    Cost,
+    Growth,
+    RewardOverTime,
+    Traffic,
+    cost,
+    growth,
+    reward,
+    traffic,
+)
 
 Facts = StudySnapshot  # its name before; scripts have it
 

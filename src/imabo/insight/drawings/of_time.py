@@ -19,8 +19,7 @@ from imabo.insight.drawings.base import (
 )
 from imabo.insight.feedback_delays import feedback
 from imabo.insight.snapshot import StudySnapshot
-from imabo.insight.spending import cost
-from imabo.insight.timelines import RewardOverTime, growth, reward, traffic
+from imabo.insight.timelines import RewardOverTime, cost, growth, reward, traffic
 
 _ROOM = 2.0  # times the longest delay, up to which the window is drawn
 _PULLS = "pulls"
