@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from imabo.cli.arguments import SHELLS
+from imabo.cli.commands import SHELLS
 from tests.cli.calls import Imabo
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from imabo import Best
-from imabo.demo.studies import Counts
+from imabo.demo.live_study import Counts
+from imabo.demo.story import best_text
 from imabo.demo.summary import summary
-from imabo.demo.traffic import Answer
+from imabo.demo.terminal import store_text
+from imabo.demo.traffic import Reply
 from imabo.demo.world import DEFAULT, IDEAL, World
 from imabo.space import Config
 
@@ -23,7 +25,7 @@ WORST: Config = {
 def told(config: Config, *, n_defaults: int = 0, has_best: bool = True) -> str:
     """The summary of a run that served everybody the same."""
     world = World(ROUNDS, 3)
-    answers = [Answer(visit, config, visit.n <= n_defaults) for visit in world.visits]
+    answers = [Reply(visit, config, visit.n <= n_defaults) for visit in world.visits]
     best = Best(5, config, 0.9, (0.8, 0.95), 0.95, 40) if has_best else None
     return "\n".join(summary(world, answers, best, COUNTS))
 
@@ -57,3 +59,9 @@ def test_a_run_without_ratings_recommends_nothing() -> None:
 
 def test_requests_that_the_service_did_not_answer_are_counted() -> None:
     assert "7 were served the default" in told(DEFAULT, n_defaults=7)
+
+
+def test_a_recommendation_in_a_few_words_and_a_store_without_its_password() -> None:
+    shown = best_text({"mean": 0.5, "interval": (0.25, 0.75), "n_rewards": 12})
+    assert shown == "good 50% of 12 times (95% interval 25% to 75%)"
+    assert store_text("postgresql://me:secret@host/name") == "postgresql://...@host/name"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from imabo.demo.traffic import Inbox
 from imabo.demo.world import AFTER, BEFORE, DEFAULT, IDEAL, NEW_MODEL, World, success_rate
 from imabo.space import Config, Space
 
@@ -55,3 +56,19 @@ def test_the_new_model_is_better_only_in_the_right_settings() -> None:
     assert success_rate(with_model()) > success_rate(AFTER.validate(old)) + 0.1
     hasty = with_model(thinking_tokens=256, temperature=1.0, passages=20)
     assert success_rate(hasty) < success_rate(AFTER.validate(old))
+
+
+def test_the_same_seed_is_the_same_users_and_the_rates_are_as_told() -> None:
+    world = World(100, seed=1)
+    assert (len(world.visits), world.ships_after) == (100, 50)
+    assert world.visits == World(100, seed=1).visits
+    poor: Config = {"model": "small", "prompt": "plain", "temperature": 0.9, "passages": 1}
+    assert round(success_rate(poor | {"rerank": False}), 2) == 0.04
+    assert (round(success_rate(DEFAULT), 2), round(success_rate(IDEAL), 2)) == (0.39, 0.94)
+
+
+def test_ratings_arrive_in_the_order_of_their_times() -> None:
+    inbox = Inbox()
+    inbox.expect(7.5, "b", 1.0)
+    inbox.expect(2.5, "a", 0.0)
+    assert (list(inbox.arrived(3)), list(inbox.arrived(8))) == ([("a", 0.0)], [("b", 1.0)])

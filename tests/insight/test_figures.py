@@ -11,7 +11,7 @@ import pytest
 
 from imabo import Choice, Space, insight, policies
 from imabo.errors import InvalidSetting, UnknownArm
-from imabo.insight import FIGURES, Facts
+from imabo.insight import FIGURES, StudySnapshot
 from imabo.insight.structure import MOST_ARMS
 from imabo.testing.study.base import letters
 from tests.insight.story import changed, eventful, instant, situations
@@ -29,8 +29,8 @@ def walk(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_plotly_takes_every_figure_of_every_study(name: str, any_facts: Facts) -> None:
-    made = insight.figure(name, any_facts)
+def test_plotly_takes_every_figure_of_every_study(name: str, any_snapshot: StudySnapshot) -> None:
+    made = insight.figure(name, any_snapshot)
     assert json.loads(json.dumps(made, allow_nan=False)) == made
     go.Figure(made["data"], made["layout"])
     assert (made["name"], made["title"]) == (name, insight.caption(name).title)
@@ -39,17 +39,17 @@ def test_plotly_takes_every_figure_of_every_study(name: str, any_facts: Facts) -
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_leaves_the_colours_of_text_and_background_to_the_page(
-    name: str, any_facts: Facts
+    name: str, any_snapshot: StudySnapshot
 ) -> None:
-    layout = insight.figure(name, any_facts)["layout"]
+    layout = insight.figure(name, any_snapshot)["layout"]
     theme = ("bgcolor", ".font", "template", "gridcolor")
     assert [path for path, _ in walk(layout) if path.endswith(theme)] == []
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_text_of_users_is_escaped_in_every_figure(name: str, any_facts: Facts) -> None:
+def test_text_of_users_is_escaped_in_every_figure(name: str, any_snapshot: StudySnapshot) -> None:
     tags = {"<b>", "</b>", "<br>", "<extra>", "</extra>"}
-    for path, value in walk(insight.figure(name, any_facts)):
+    for path, value in walk(insight.figure(name, any_snapshot)):
         if isinstance(value, str):
             rest = value
             for tag in tags:
@@ -67,13 +67,13 @@ def test_a_figure_stays_small_however_many_arms_there_are(name: str) -> None:
 
 
 def test_an_unknown_figure_or_option_is_refused() -> None:
-    facts = insight.read(instant(5)[0])
+    snapshot = insight.read(instant(5)[0])
     with pytest.raises(InvalidSetting, match="rewards"):
-        insight.figure("rewards", facts)
+        insight.figure("rewards", snapshot)
     with pytest.raises(InvalidSetting, match="baseline"):
-        insight.figure("growth", facts, baseline=1)
+        insight.figure("growth", snapshot, baseline=1)
     with pytest.raises(UnknownArm):
-        insight.figure("reward", facts, baseline=99)
+        insight.figure("reward", snapshot, baseline=99)
 
 
 def named(made: dict[str, Any], name: str) -> dict[str, Any]:
@@ -84,9 +84,9 @@ def named(made: dict[str, Any], name: str) -> dict[str, Any]:
 
 def test_the_figure_of_the_reward_shows_the_read_model() -> None:
     study, _ = instant(100)
-    facts = insight.read(study)
-    model = insight.reward(facts, baseline=1)
-    made = insight.figure("reward", facts, baseline=1)
+    snapshot = insight.read(study)
+    model = insight.reward(snapshot, baseline=1)
+    made = insight.figure("reward", snapshot, baseline=1)
     rolling = named(made, f"mean of the last {model.window} points")
     assert (rolling["x"], rolling["y"]) == (model.pulls, model.rolling)
     assert named(made, "serving at random")["y"] == [model.random.mean] * 2
@@ -120,9 +120,9 @@ def test_parallel_coordinates_show_each_arm_at_its_values() -> None:
 
 @pytest.mark.parametrize("kind", ["instant", "eventful", "all alike", "values of any kind"])
 def test_the_lines_of_parallel_coordinates_are_the_arms_on_their_axes(kind: str) -> None:
-    facts = insight.read(situations()[kind]())
-    model = insight.parallel(facts)
-    made = insight.figure("parallel", facts)
+    snapshot = insight.read(situations()[kind]())
+    model = insight.parallel(snapshot)
+    made = insight.figure("parallel", snapshot)
     width = len(model.axes) + 1
     drawn = {}
     for trace in made["data"]:

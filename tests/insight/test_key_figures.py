@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from imabo import Choice, Space, insight, oracles, policies
-from imabo.insight import Facts
+from imabo.insight import StudySnapshot
 from imabo.policies.feedback import feedback_rate
 from imabo.testing.study.base import ManualClock
 from tests.insight.story import by_model, changed, eventful, go_on, instant, make, situations
@@ -96,8 +96,8 @@ def test_recent_figures_are_of_the_newest_tenth() -> None:
     assert key.recent_interval[1] == pytest.approx(1.0)
 
 
-def test_an_overview_is_of_plain_values(any_facts: Facts) -> None:
-    for value in asdict(insight.overview(any_facts)).values():
+def test_an_overview_is_of_plain_values(any_snapshot: StudySnapshot) -> None:
+    for value in asdict(insight.overview(any_snapshot)).values():
         assert not isinstance(value, np.generic)
         assert not isinstance(value, float) or math.isfinite(value)
 
@@ -107,10 +107,10 @@ def test_an_overview_is_of_plain_values(any_facts: Facts) -> None:
 
 def test_cost_and_gain_are_sums_over_the_arms() -> None:
     study, _ = instant(300)
-    facts = insight.read(study)
-    found, best = insight.cost(facts), study.best()
+    snapshot = insight.read(study)
+    found, best = insight.cost(snapshot), study.best()
     arms = [arm for arm in study.arms() if arm.mean is not None]
-    at_random = insight.reward(facts).random
+    at_random = insight.reward(snapshot).random
     assert found.best_arm == best.arm
 
     def cost(top: float) -> float:
@@ -127,7 +127,9 @@ def test_cost_and_gain_are_sums_over_the_arms() -> None:
     assert found.gain_low[-1] == pytest.approx(gain(at_random.high))
     assert found.gain_high[-1] == pytest.approx(gain(at_random.low))
     # All pulls have a reward here, so that the gain is over what was really earned.
-    assert found.gain[-1] == pytest.approx(facts.totals.reward_sum - 300 * (at_random.mean or 0.0))
+    assert found.gain[-1] == pytest.approx(
+        snapshot.totals.reward_sum - 300 * (at_random.mean or 0.0)
+    )
 
 
 def test_the_curve_counts_the_pulls_of_its_time_with_the_means_of_today() -> None:

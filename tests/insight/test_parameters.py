@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from imabo import Choice, Float, Int, Pull, Space, Study, insight, oracles, policies
-from imabo.insight import Facts
+from imabo.insight import StudySnapshot
 from imabo.insight.grouping import ENOUGH, INACTIVE, MOST_VALUES, OTHERS, RANGES
 from imabo.insight.parameters import Effect
 from imabo.space import Config
@@ -165,9 +165,9 @@ def test_values_that_nearly_each_arm_has_alone_explain_nothing() -> None:
     assert found["seed"] is None
 
 
-def test_shares_are_between_0_and_1_and_sorted(any_facts: Facts) -> None:
-    found = insight.importance(any_facts).parameters
+def test_shares_are_between_0_and_1_and_sorted(any_snapshot: StudySnapshot) -> None:
+    found = insight.importance(any_snapshot).parameters
     shares = [one.share or 0.0 for one in found]
     assert all(0.0 <= share <= 1.0 and math.isfinite(share) for share in shares)
     assert shares == sorted(shares, reverse=True)
-    assert {one.name for one in found} == set(any_facts.space.names)
+    assert {one.name for one in found} == set(any_snapshot.space.names)

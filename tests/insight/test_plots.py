@@ -35,10 +35,10 @@ def test_without_plotly_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(MissingExtra, match=r"imabo\[plot\]"):
         study.plot.reward()
-    facts = insight.read(study)
+    snapshot = insight.read(study)
     with pytest.raises(MissingExtra, match=r"imabo\[plot\]"):
-        insight.report(facts)
-    assert insight.figure("reward", facts)["data"]
+        insight.report(snapshot)
+    assert insight.figure("reward", snapshot)["data"]
 
 
 def test_importing_imabo_does_not_import_its_figures_nor_figures_plotly() -> None:

@@ -17,8 +17,8 @@ from tests.study.traffic import SPACES
 def test_a_preview_says_what_the_change_then_does(seed: int, places: list[Space]) -> None:
     study = eventful(steps=80, seed=seed)
     for space in places:
-        facts = insight.read(study)
-        preview = insight.preview_space(facts, space)
+        snapshot = insight.read(study)
+        preview = insight.preview_space(snapshot, space)
         before = {arm.id: arm.state for arm in study.arms()}
         version = study.space_version
         study.update_space(space)
@@ -30,7 +30,7 @@ def test_a_preview_says_what_the_change_then_does(seed: int, places: list[Space]
         assert (preview.n_retired, preview.n_restored) == (len(gone), len(changed - gone))
         assert preview.n_active == sum(state != "retired" for state in after.values())
         assert preview.changes == (study.space_version != version)
-        assert preview.retires_best == (facts.best_arm in gone)
+        assert preview.retires_best == (snapshot.best_arm in gone)
 
 
 def test_a_preview_names_the_parameters_that_change() -> None:

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from imabo import insight
-from imabo.insight import FIGURES, Facts
+from imabo.insight import FIGURES, StudySnapshot
 from imabo.insight.reporting import plotly_script, script_json
 from tests.insight.story import situations
 
@@ -41,13 +41,15 @@ class Page(HTMLParser):
             self.texts.append(data)
 
 
-def test_a_report_has_every_figure_and_every_word_of_users_as_text(any_facts: Facts) -> None:
-    page = Page(insight.report(any_facts))
+def test_a_report_has_every_figure_and_every_word_of_users_as_text(
+    any_snapshot: StudySnapshot,
+) -> None:
+    page = Page(insight.report(any_snapshot))
     places = [attrs["data-figure"] for _, attrs in page.tags if "data-figure" in attrs]
     assert tuple(places) == FIGURES
-    assert page.texts.count(any_facts.name) == 2  # the title and the heading
+    assert page.texts.count(any_snapshot.name) == 2  # the title and the heading
     figures, library, code = page.scripts
-    assert json.loads(figures) == [insight.figure(name, any_facts) for name in FIGURES]
+    assert json.loads(figures) == [insight.figure(name, any_snapshot) for name in FIGURES]
     assert library == plotly_script()
     assert "Plotly.react" in code
     assert not {"img", "link", "iframe", "a"} & {tag for tag, _ in page.tags}
@@ -82,6 +84,6 @@ def test_json_in_a_script_cannot_end_it_and_reads_back(text: str) -> None:
 
 
 def test_a_report_says_since_when_the_best_arm_is_judged() -> None:
-    facts = insight.read(situations()["a change of the world"]())
-    text = " ".join(Page(insight.report(facts)).texts)
+    snapshot = insight.read(situations()["a change of the world"]())
+    text = " ".join(Page(insight.report(snapshot)).texts)
     assert re.search(r"rewards since a change noticed at 2001-09-\d\d \d\d:\d\d:\d\d UTC", text)

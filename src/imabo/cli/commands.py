@@ -1,11 +1,19 @@
-"""The commands, in the groups and with the words and examples of their help."""
+"""The commands: their groups, the words and examples of their help, and what each takes."""
 
 from __future__ import annotations
 
-from typing import Final
+import argparse
+from collections.abc import Callable
+from typing import Any, Final
 
-from imabo.cli import arguments
-from imabo.cli.parser import Command, Subparsers
+from imabo.cli.parser import Argument, Command, Subparsers
+
+# Those of imabo.insight, which would take its time to load.
+SORTS: Final = (
+    "id", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share", "state", "origin",
+    "parent", "admitted_at",
+)  # fmt: skip
+SHELLS: Final = ("bash", "zsh", "fish")
 
 
 def _load_server(parsers: Subparsers) -> None:
@@ -20,208 +28,326 @@ def _load_bench(parsers: Subparsers) -> None:
     add_parser(parsers)
 
 
-_READING: Final = "imabo.cli.reading:"
-_CHANGING: Final = "imabo.cli.changing:"
+def _between(
+    kind: type[int] | type[float], low: float, high: float, name: str, ends: str = ""
+) -> Callable[[str], float]:
+    """A number within limits; argparse says: invalid whole number value."""
+
+    def read(text: str) -> float:
+        number = kind(text)
+        if not low <= number <= high:
+            shown = number if kind is int else text
+            raise argparse.ArgumentTypeError(f"{shown} is not from {ends or f'{low} to {high}'}")
+        return number
+
+    read.__name__ = name
+    return read
+
+
+def _whole(low: int, high: int) -> Callable[[str], float]:
+    return _between(int, low, high, "whole number")
+
+
+def _takes(name: str, meaning: str | None = None, group: str = "", **settings: Any) -> Argument:
+    return Argument(name, settings | {"help": meaning}, group)
+
+
+def _flag(name: str, meaning: str) -> Argument:
+    return _takes(name, meaning, action="store_true")
+
+
+_WHERE: Final = "where the study is"
+_PLACE: Final = (
+    _takes(
+        "--store",
+        "a database: sqlite:///imabo.db or postgresql://user@host/name (or IMABO_STORE, "
+        "better for one with a password; by default what imabo serve uses)",
+        metavar="URL",
+        group=_WHERE,
+    ),
+    _takes("--url", "a service: http://127.0.0.1:8766 (or IMABO_URL)", metavar="URL", group=_WHERE),
+    _takes(
+        "--key",
+        "access key of the service; better in IMABO_KEY, because others on this machine can "
+        "see the arguments of a command",
+        metavar="KEY",
+        group=_WHERE,
+    ),
+    _flag("--json", "one JSON document, with the names of the HTTP API"),
+)
+_STUDY: Final = (_takes("study", "its name; see: imabo studies", metavar="STUDY"), *_PLACE)
+
+
+def _count(name: str, low: int, high: int, default: int | None, meaning: str) -> Argument:
+    return _takes(name, meaning, type=_whole(low, high), default=default, metavar="N")
+
+
+_TOP: Final = _count("--top", 0, 1000, 10, "arms to list (%(default)s)")
+_ARMS: Final = _takes(
+    "arms", "its id; see: imabo arms", metavar="ARM", nargs="+", type=_whole(0, 10**18)
+)
+
+
+def _command(
+    run: str, meaning: str, about: str, example: str, *arguments: Argument, name: str = ""
+) -> Command:
+    """A command of this package, by default of the name of its function."""
+    name = name or run.partition(":")[2]
+    return Command(name, meaning, about, example, f"imabo.cli.{run}", arguments)
+
+
+_LOOK: Final = [
+    _command(
+        "look:studies",
+        "the studies there are",
+        "Lists the studies of a database, or those of a service that the key may see.",
+        "imabo studies",
+        *_PLACE,
+    ),
+    _command(
+        "look:show",
+        "a study: its key figures and its best arms",
+        "Shows how far a study has come: requests and feedback, the reward lately beside that of "
+        "serving at random, the arms with the highest means, and what happened to it last.",
+        "imabo show support-answers --top 5",
+        *_STUDY,
+        _TOP,
+    ),
+    _command(
+        "look:arms",
+        "the arms of a study, sorted and filtered",
+        "Lists arms with their mean reward, an interval for it and their share of the traffic. "
+        "Arms without rewards come last.",
+        "imabo arms support-answers --state active --sort n_rewards",
+        *_STUDY,
+        _takes(
+            "--sort",
+            f"{', '.join(SORTS)} (%(default)s)",
+            choices=SORTS,
+            default="mean",
+            metavar="COLUMN",
+        ),
+        _flag("--ascending", "the lowest first"),
+        _takes(
+            "--state",
+            "only arms in this state; may be repeated",
+            action="append",
+            choices=("active", "paused", "retired"),
+        ),
+        _takes(
+            "--text", "only arms whose configuration has these words", default="", metavar="WORDS"
+        ),
+        _count("--offset", 0, 10**9, 0, "skip so many (%(default)s)"),
+        _count("--limit", 1, 1000, 50, "list so many at most (%(default)s)"),
+    ),
+    _command(
+        "look:best",
+        "the configuration to keep if learning stopped now",
+        "Shows the arm to keep if learning stopped now, with an interval for its mean. An arm "
+        "that was lucky with a few rewards is not it.",
+        "imabo best support-answers --json",
+        *_STUDY,
+        _takes("--level", "of the interval (%(default)s)", type=float, default=0.95, metavar="P"),
+    ),
+    _command(
+        "look:events",
+        "what happened to a study, the newest last",
+        "Lists what happened to a study apart from requests and rewards: arms that were added, "
+        "paused, resumed or retired by hand, changes of the space, and changes of the rewards "
+        "that the study noticed by itself (drift).",
+        "imabo events support-answers --limit 20",
+        *_STUDY,
+        _count("--limit", 1, 10_000, 50, "list so many at most, the newest of them (%(default)s)"),
+    ),
+    _command(
+        "watch:watch",
+        "a study live in the terminal",
+        "Follows a study: key figures, the reward over time, the best arms, the newest change "
+        "that was noticed. It ends with q or Ctrl-C, or by itself with --count. Where the output "
+        "is no terminal it writes a line a look; with --json, a JSON document a line.",
+        "imabo watch support-answers --every 1 --count 2",
+        *_STUDY,
+        _takes(
+            "--every",
+            "seconds between two looks (%(default)s)",
+            type=_between(float, 0.1, 86_400, "_seconds"),
+            default=2.0,
+            metavar="S",
+        ),
+        _count("--count", 1, 10**9, None, "end after so many"),
+        _TOP,
+    ),
+]
+_STEP_IN: Final = [
+    _command(
+        "step_in:put_states",
+        "stop serving arms until they are resumed",
+        "Stops serving arms until imabo resume; what is known of them stays.",
+        "imabo pause support-answers 1 2",
+        *_STUDY,
+        _ARMS,
+        name="pause",
+    ),
+    _command(
+        "step_in:put_states",
+        "serve paused arms again",
+        "Serves paused arms again, with what was known of them.",
+        "imabo resume support-answers 1",
+        *_STUDY,
+        _ARMS,
+        name="resume",
+    ),
+    _command(
+        "step_in:put_states",
+        "stop serving arms for good",
+        "Stops serving arms for good; their rewards still count in what is known. Only imabo add "
+        "brings such a configuration back.",
+        "imabo retire support-answers 3",
+        *_STUDY,
+        _ARMS,
+        name="retire",
+    ),
+    _command(
+        "step_in:add",
+        "serve a configuration of your own",
+        "Admits a configuration by hand; it is served soon, because nothing is known of it. It "
+        "is checked against the space first. One that is an arm already becomes active again. A "
+        "JSON list of configurations adds all of them together, or none.",
+        "imabo add support-answers model=large temperature=0.2",
+        *_STUDY,
+        _takes(
+            "config",
+            "a JSON object or a list of them, @FILE with either in it (@- for standard input), "
+            "or pairs: name=value",
+            metavar="CONFIG",
+            nargs="+",
+        ),
+    ),
+    _command(
+        "step_in:space",
+        "print the space of a study, or change it",
+        "Prints the space. With --set it moves the study on to another one while it runs: what "
+        "was learned stays, and arms that the new space does not allow are retired. It shows "
+        "which ones, and asks.\n\nTo edit a space: imabo space STUDY --json > space.json, change "
+        "that file, and imabo space STUDY --set space.json.",
+        "imabo space support-answers",
+        *_STUDY,
+        _takes("--set", "move on to the space in this JSON file (- for stdin)", metavar="FILE"),
+        _flag("--dry-run", "only show what --set would do"),
+        _flag("--yes", "do not ask"),
+    ),
+    _command(
+        "step_in:delete",
+        "delete a study for good",
+        "Deletes a study with everything that it learned. It asks for the name to be typed "
+        "again, unless --yes is given.",
+        "imabo delete support-answers --yes",
+        *_STUDY,
+        _flag("--yes", "do not ask for the name"),
+    ),
+]
+_MOVE: Final = [
+    _command(
+        "move:export",
+        "write a study to a file",
+        "Writes a study as JSON lines (everything that happened, for imabo import) or as CSV (a "
+        "row a request). The file appears when all of it is there.",
+        "imabo export support-answers --out pulls.csv",
+        *_STUDY,
+        _takes(
+            "--format",
+            "by default what the file's name ends with, else jsonl",
+            choices=("jsonl", "csv"),
+        ),
+        _takes("--out", "standard output by default", metavar="FILE"),
+    ),
+    _command(
+        "move:import_log",
+        "make a study from an exported log",
+        "Makes a study again from the JSON lines of imabo export, in a database or on a service. "
+        "Every decision is made again and compared with the log; when one differs, nothing is "
+        "left behind.",
+        "imabo import support-answers.jsonl --name copy",
+        _takes("file", "JSON lines of imabo export (- for stdin)", metavar="FILE"),
+        _takes("--name", "for the new study; by default the one in the log"),
+        *_PLACE,
+        name="import",
+    ),
+    _command(
+        "move:report",
+        "one HTML file of a study's figures, to send on",
+        "Writes the figures of a study as one HTML file that needs nothing else.",
+        "imabo report support-answers --out report.html",
+        *_STUDY,
+        _takes("--out", "the page to write", metavar="FILE", required=True),
+    ),
+]
+_RUN: Final = [
+    _command(
+        "run:demo",
+        "tune a simulated assistant and watch it on the page",
+        "Starts the service on a free port of this machine, opens its page, and sends it the "
+        "requests of a simulated assistant. Its settings depend on each other, its users rate "
+        "the answers late or, mostly, never, and halfway a new model ships. It ends by itself, "
+        "ends the service, and leaves the database.",
+        "imabo demo --rounds 300 --seconds 5",
+        _takes(
+            "--rounds",
+            "requests to serve (%(default)s)",
+            type=_between(int, 100, 10**6, "_rounds", "100 to 1,000,000"),
+            default=3000,
+        ),
+        _takes(
+            "--seconds",
+            "how long they take together; 0 for as fast as it goes (75, or 0 with --embedded)",
+            type=_between(float, 0, 86_400, "_duration"),
+        ),
+        _takes("--seed", "for the same users again; drawn by default", type=_whole(0, 2**63 - 1)),
+        _takes(
+            "--store",
+            "where to keep the study (%(default)s); when there is one already, it stays and "
+            "the new one gets a number",
+            default="sqlite:///imabo-demo.db",
+            metavar="URL",
+        ),
+        _flag("--no-browser", "only print the address of the page"),
+        _flag("--embedded", "without the service and its page; needs nothing but imabo itself"),
+        _flag("--json", "the result as one JSON document; the story goes to standard error"),
+    ),
+    Command(
+        "serve",
+        "serve studies over HTTP",
+        "",
+        "imabo serve --store sqlite:///imabo.db --port 8766",
+        load=_load_server,
+    ),
+    Command(
+        "keys",
+        "access keys of the service: create, list, revoke",
+        "",
+        "imabo keys create --name dashboard --role reader",
+        load=_load_server,
+    ),
+    Command(
+        "bench",
+        "measure regret: problems, methods, claims",
+        "",
+        "imabo bench list",
+        load=_load_bench,
+    ),
+    _command(
+        "run:completion",
+        "the commands in your shell's tab key",
+        "Prints a script that completes imabo's commands and options. For bash, put eval "
+        '"$(imabo completion bash)" into ~/.bashrc.',
+        "imabo completion bash",
+        _takes("shell", choices=SHELLS),
+    ),
+]
 
 GROUPS: Final[list[tuple[str, list[Command]]]] = [
-    (
-        "look",
-        [
-            Command(
-                "studies",
-                "the studies there are",
-                "Lists the studies of a database, or those of a service that the key may see.",
-                "imabo studies",
-                arguments.add_place,
-                f"{_READING}studies",
-            ),
-            Command(
-                "show",
-                "a study: its key figures and its best arms",
-                "Shows how far a study has come: requests and feedback, the reward lately beside "
-                "that of serving at random, the arms with the highest means, and what happened "
-                "to it last.",
-                "imabo show support-answers --top 5",
-                arguments.show,
-                f"{_READING}show",
-            ),
-            Command(
-                "arms",
-                "the arms of a study, sorted and filtered",
-                "Lists arms with their mean reward, an interval for it and their share of the "
-                "traffic. Arms without rewards come last.",
-                "imabo arms support-answers --state active --sort n_rewards",
-                arguments.arms,
-                f"{_READING}arms",
-            ),
-            Command(
-                "best",
-                "the configuration to keep if learning stopped now",
-                "Shows the arm to keep if learning stopped now, with an interval for its mean. "
-                "An arm that was lucky with a few rewards is not it.",
-                "imabo best support-answers --json",
-                arguments.best,
-                f"{_READING}best",
-            ),
-            Command(
-                "events",
-                "what happened to a study, the newest last",
-                "Lists what happened to a study apart from requests and rewards: arms that were "
-                "added, paused, resumed or retired by hand, changes of the space, and changes of "
-                "the rewards that the study noticed by itself (drift).",
-                "imabo events support-answers --limit 20",
-                arguments.events,
-                f"{_READING}events",
-            ),
-            Command(
-                "watch",
-                "a study live in the terminal",
-                "Follows a study: key figures, the reward over time, the best arms, the newest "
-                "change that was noticed. It ends with q or Ctrl-C, or by itself with --count. "
-                "Where the output is no terminal it writes a line a look; with --json, a JSON "
-                "document a line.",
-                "imabo watch support-answers --every 1 --count 2",
-                arguments.watch,
-                "imabo.cli.watching:watch",
-            ),
-        ],
-    ),
-    (
-        "step in",
-        [
-            Command(
-                "pause",
-                "stop serving arms until they are resumed",
-                "Stops serving arms until imabo resume; what is known of them stays.",
-                "imabo pause support-answers 1 2",
-                arguments.state,
-                f"{_CHANGING}pause",
-            ),
-            Command(
-                "resume",
-                "serve paused arms again",
-                "Serves paused arms again, with what was known of them.",
-                "imabo resume support-answers 1",
-                arguments.state,
-                f"{_CHANGING}resume",
-            ),
-            Command(
-                "retire",
-                "stop serving arms for good",
-                "Stops serving arms for good; their rewards still count in what is known. Only "
-                "imabo add brings such a configuration back.",
-                "imabo retire support-answers 3",
-                arguments.state,
-                f"{_CHANGING}retire",
-            ),
-            Command(
-                "add",
-                "serve a configuration of your own",
-                "Admits a configuration by hand; it is served soon, because nothing is known of "
-                "it. It is checked against the space first. One that is an arm already becomes "
-                "active again. A JSON list of configurations adds all of them together, or none.",
-                "imabo add support-answers model=large temperature=0.2",
-                arguments.add,
-                f"{_CHANGING}add",
-            ),
-            Command(
-                "space",
-                "print the space of a study, or change it",
-                "Prints the space. With --set it moves the study on to another one while it runs: "
-                "what was learned stays, and arms that the new space does not allow are retired. "
-                "It shows which ones, and asks.\n\nTo edit a space: imabo space STUDY --json > "
-                "space.json, change that file, and imabo space STUDY --set space.json.",
-                "imabo space support-answers",
-                arguments.space,
-                f"{_CHANGING}space",
-            ),
-            Command(
-                "delete",
-                "delete a study for good",
-                "Deletes a study with everything that it learned. It asks for the name to be "
-                "typed again, unless --yes is given.",
-                "imabo delete support-answers --yes",
-                arguments.delete,
-                f"{_CHANGING}delete",
-            ),
-        ],
-    ),
-    (
-        "move",
-        [
-            Command(
-                "export",
-                "write a study to a file",
-                "Writes a study as JSON lines (everything that happened, for imabo import) or as "
-                "CSV (a row a request). The file appears when all of it is there.",
-                "imabo export support-answers --out pulls.csv",
-                arguments.export,
-                "imabo.cli.moving:export",
-            ),
-            Command(
-                "import",
-                "make a study from an exported log",
-                "Makes a study again from the JSON lines of imabo export, in a database or on a "
-                "service. Every decision is made again and compared with the log; when one "
-                "differs, nothing is left behind.",
-                "imabo import support-answers.jsonl --name copy",
-                arguments.import_log,
-                "imabo.cli.importing:import_log",
-            ),
-            Command(
-                "report",
-                "one HTML file of a study's figures, to send on",
-                "Writes the figures of a study as one HTML file that needs nothing else.",
-                "imabo report support-answers --out report.html",
-                arguments.report,
-                "imabo.cli.moving:report",
-            ),
-        ],
-    ),
-    (
-        "run",
-        [
-            Command(
-                "demo",
-                "tune a simulated assistant and watch it on the page",
-                "Starts the service on a free port of this machine, opens its page, and sends it "
-                "the requests of a simulated assistant. Its settings depend on each other, its "
-                "users rate the answers late or, mostly, never, and halfway a new model ships. It "
-                "ends by itself, ends the service, and leaves the database.",
-                "imabo demo --rounds 300 --seconds 5",
-                arguments.demo,
-                "imabo.cli.running:demo",
-            ),
-            Command(
-                "serve",
-                "serve studies over HTTP",
-                "",
-                "imabo serve --store sqlite:///imabo.db --port 8766",
-                load=_load_server,
-            ),
-            Command(
-                "keys",
-                "access keys of the service: create, list, revoke",
-                "",
-                "imabo keys create --name dashboard --role reader",
-                load=_load_server,
-            ),
-            Command(
-                "bench",
-                "measure regret: problems, methods, claims",
-                "",
-                "imabo bench list",
-                load=_load_bench,
-            ),
-            Command(
-                "completion",
-                "the commands in your shell's tab key",
-                "Prints a script that completes imabo's commands and options. For bash, put "
-                'eval "$(imabo completion bash)" into ~/.bashrc.',
-                "imabo completion bash",
-                arguments.completion,
-                "imabo.cli.running:completion",
-            ),
-        ],
-    ),
+    ("look", _LOOK),
+    ("step in", _STEP_IN),
+    ("move", _MOVE),
+    ("run", _RUN),
 ]

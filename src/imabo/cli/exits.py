@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from imabo.errors import (
-    Forbidden,
-    ImaboError,
-    SchemaTooNew,
-    StoreError,
-    Unauthorized,
-    Unavailable,
-    UnknownArm,
-    UnknownPull,
-    UnknownStudy,
-)
+from imabo import errors
+from imabo.errors import ImaboError
 
 MEANINGS: Final[Mapping[int, str]] = {
     0: "done",
@@ -28,35 +19,23 @@ MEANINGS: Final[Mapping[int, str]] = {
 }
 _CLASSES: Final[Mapping[int, tuple[type[ImaboError], ...]]] = {
     # A database that is too new is there; it is this program that cannot read it.
-    1: (SchemaTooNew,),
-    3: (UnknownStudy, UnknownArm, UnknownPull),
-    4: (Unauthorized, Forbidden),
-    5: (Unavailable, StoreError),
+    1: (errors.SchemaTooNew,),
+    3: (errors.UnknownStudy, errors.UnknownArm, errors.UnknownPull),
+    4: (errors.Unauthorized, errors.Forbidden),
+    5: (errors.Unavailable, errors.StoreError),
 }
 
 
 class UsageError(Exception):
-    """A command line that cannot be understood.
-
-    Args:
-        what: What is wrong with it.
-        command: Whose help says how it goes, such as ``imabo show``.
-        usage: How the command is written, when it is at hand.
-    """
+    """A command line that cannot be understood; the help of ``command`` says how it goes."""
 
     def __init__(self, what: str, command: str = "imabo", usage: str = "") -> None:
         super().__init__(what)
-        self.command = command
-        self.usage = usage
+        self.command, self.usage = command, usage
 
 
 def exit_code(error: ImaboError) -> int:
-    """What the command ends with because of an error.
-
-    Example:
-        >>> exit_code(UnknownStudy("no study is named 'x'", "there is none", "check the name"))
-        3
-    """
+    """What the command ends with because of an error."""
     found = (code for code, classes in _CLASSES.items() if isinstance(error, classes))
     return next(found, 1)
 

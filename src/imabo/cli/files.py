@@ -6,9 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
@@ -47,32 +47,21 @@ def written(path: str) -> Iterator[TextIO]:
                 place.unlink(missing_ok=True)
 
 
-@contextmanager
-def lines_of(path: str) -> Iterator[TextIO]:
+def lines_of(path: str) -> AbstractContextManager[TextIO]:
     """A text file to read; ``-`` is standard input."""
-    if path == "-":
-        yield sys.stdin
-        return
-    try:
-        file = open(path, encoding="utf-8")  # noqa: SIM115
-    except OSError as error:
-        raise unreadable(path, error) from error
-    with file:
-        yield file
+    return nullcontext(sys.stdin) if path == "-" else _opened(path, "r", "utf-8")
 
 
-@contextmanager
-def bytes_of(path: str) -> Iterator[BinaryIO]:
+def bytes_of(path: str) -> AbstractContextManager[BinaryIO]:
     """A file to read as it is; ``-`` is standard input."""
-    if path == "-":
-        yield sys.stdin.buffer
-        return
+    return nullcontext(sys.stdin.buffer) if path == "-" else _opened(path, "rb", None)
+
+
+def _opened(path: str, mode: str, encoding: str | None) -> Any:
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        return open(path, mode, encoding=encoding)
     except OSError as error:
         raise unreadable(path, error) from error
-    with file:
-        yield file
 
 
 def json_of(path: str) -> object:

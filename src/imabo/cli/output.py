@@ -8,17 +8,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from importlib import import_module
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, Final, TextIO
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_PLAIN_BARS: Final = "_.-~=+*#"
 
 
 def clean(text: object) -> str:
-    r"""A text on one line, with everything that does not print written as an escape.
+    """A text on one line, with everything that does not print written as an escape.
 
     Names and values come from anywhere; an escape sequence in one must not reach the terminal.
-
-    Example:
-        >>> clean("a\x1b[31mb\n")
-        'a\\x1b[31mb\\n'
     """
     shown = str(text)
     if shown.isprintable():
@@ -52,49 +54,28 @@ def tell(text: str) -> None:
 
 
 def count(n: int, noun: str = "") -> str:
-    """A count, of things when a noun is given.
-
-    Example:
-        >>> count(1234567), count(1, "arm"), count(2, "arm")
-        ('1,234,567', '1 arm', '2 arms')
-    """
+    """A count, of things when a noun is given."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}" if noun else f"{n:,}"
 
 
 def number(value: float | None) -> str:
-    """A measured number, as precise as it is worth reading.
-
-    Example:
-        >>> number(0.123456), number(None), number(2.0), number(54321.0)
-        ('0.1235', '-', '2', '54,321')
-    """
+    """A measured number, as precise as it is worth reading."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def span(ends: Sequence[float | None] | None) -> str:
-    """An interval; an end that is missing has no limit.
-
-    Example:
-        >>> span([0.25, 1 / 3]), span([None, 1.0]), span(None)
-        ('[0.25, 0.3333]', '[-inf, 1]', '')
-    """
+    """An interval; an end that is missing has no limit."""
     if ends is None:
         return ""
     low, high = ends
-    return f"[{number(-math.inf if low is None else low)}, " + (
-        f"{number(math.inf if high is None else high)}]"
-    )
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    return f"[{number(low)}, {number(high)}]"
 
 
 def config_text(config: Mapping[str, Any]) -> str:
-    """A configuration on one line.
-
-    Example:
-        >>> config_text({"model": "large", "x": 0.123456, "rerank": True})
-        'model=large x=0.1235 rerank=true'
-    """
+    """A configuration on one line."""
     return " ".join(f"{clean(name)}={value_text(value)}" for name, value in config.items())
 
 
@@ -117,15 +98,38 @@ def _is_json(text: str) -> bool:
 
 
 def when(seconds: float | None) -> str:
-    """A time, in UTC.
-
-    Example:
-        >>> when(0.0)
-        '1970-01-01 00:00:00 UTC'
-    """
+    """A time, in UTC."""
     if seconds is None:
         return "never"
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def sparkline(points: Sequence[float], width: int, *, plain: bool = False) -> str:
+    """Points as a line of at most so many letters, from the lowest to the highest of them.
+
+    Points that share a letter are averaged; ``plain`` has none that an old terminal may lack.
+    """
+    levels = _PLAIN_BARS if plain else _BARS
+    n = min(len(points), width)
+    if n == 0:
+        return ""
+    edges = [round(i * len(points) / n) for i in range(n + 1)]
+    parts = [points[a:b] for a, b in pairwise(edges)]
+    means = [sum(part) / len(part) for part in parts]
+    low, high = min(means), max(means)
+    if low == high:
+        return levels[2] * n
+    scale = (len(levels) - 1) / (high - low)
+    return "".join(levels[round((mean - low) * scale)] for mean in means)
+
+
+def labelled_sparkline(trend: Sequence[float | None], width: int, *, plain: bool = False) -> str:
+    """The line with the lowest and the highest point beside it."""
+    points = [point for point in trend if point is not None]
+    if not points:
+        return "no reward yet"
+    ends = f"  {number(min(points))} to {number(max(points))}"
+    return sparkline(points, max(width - len(ends), 1), plain=plain) + ends
 
 
 @dataclass
@@ -141,13 +145,7 @@ class Table:
     rows: list[Sequence[str]] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The table as plain text.
-
-        Example:
-            >>> rows = [["1", "0.5"], ["12", "0.25"]]
-            >>> Table(["arm", "mean"], frozenset({"arm"}), rows=rows).lines()
-            ['arm  mean', '  1  0.5', ' 12  0.25']
-        """
+        """The table as plain text."""
         whole = [self.titles, *self.rows]
         widths = [max(len(row[i]) for row in whole) for i in range(len(self.titles))]
         return ["  ".join(self._cells(row, widths)).rstrip() for row in whole]
@@ -161,13 +159,16 @@ class Table:
 
 def print_table(table: Table) -> None:
     """A table: drawn for a terminal where rich is installed, plain text otherwise."""
-    if sys.stdout.isatty():
-        try:
-            from imabo.cli.drawing import draw_table
-        except ImportError:
-            pass
-        else:
-            draw_table(table)
-            return
-    for line in table.lines():
-        say(line)
+    screen = screen_of(sys.stdout)
+    if screen is None:
+        say("\n".join(table.lines()))
+    else:
+        screen.draw_table(table)
+
+
+def screen_of(stream: TextIO) -> ModuleType | None:
+    """What draws for a stream: ``imabo.cli.screen`` on a terminal where rich is installed."""
+    try:
+        return import_module("imabo.cli.screen") if stream.isatty() else None
+    except ImportError:
+        return None

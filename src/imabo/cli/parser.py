@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from imabo.cli.exits import MEANINGS, UsageError
 
 Subparsers = Any  # argparse has no public name for it
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command.
-
-    Args:
-        name: The word for it.
-        help: One line for the list of commands.
-        about: What it does, for its own help; empty when ``load`` says it.
-        example: A command that works, for a study of the name ``support-answers``.
-        arguments: Adds its arguments.
-        run: What does it, as ``module:function``, imported only when it is called for.
-        load: For a command that is declared elsewhere: adds its parser.
-    """
+class Argument(NamedTuple):
+    """What ``add_argument`` gets, and the title of the group of the help that it stands in."""
 
     name: str
-    help: str
-    about: str
-    example: str
-    arguments: Callable[[argparse.ArgumentParser], None] | None = None
-    run: str = ""
-    load: Callable[[Subparsers], None] | None = None
+    settings: dict[str, Any]
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command."""
+
+    name: str
+    help: str  # one line for the list of commands
+    about: str  # what it does, for its own help; empty when ``load`` says it
+    example: str  # a command that works, for a study of the name support-answers
+    run: str = ""  # what does it, as module:function, imported only when it is called for
+    arguments: Sequence[Argument] = ()
+    load: Callable[[Subparsers], None] | None = None  # adds a parser that is declared elsewhere
 
     def add_to(self, parsers: Subparsers, *, whole: bool) -> None:
         """Add its parser; without ``whole``, only its name when it is declared elsewhere."""
@@ -45,9 +43,14 @@ class Command:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.description = _wrapped(parser.description or self.help)
         parser.epilog = f"example:\n  {self.example}"
-        if self.arguments is not None:
-            self.arguments(parser)
+        if self.run:
             parser.set_defaults(run=self.run, command=f"imabo {self.name}")
+        groups = {"": parser}
+        for argument in self.arguments:
+            title = argument.group
+            if title not in groups:
+                groups[title] = parser.add_argument_group(title)
+            groups[title].add_argument(argument.name, **argument.settings)
 
 
 class Parser(argparse.ArgumentParser):

@@ -4,76 +4,25 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TypeAlias
 
-from imabo.arms import Arm, ArmState
 from imabo.cli.exits import UsageError
-from imabo.documents import Document
 from imabo.errors import StoreError
-from imabo.recommend import Best
 from imabo.server.settings import read_settings
-from imabo.space import Config, Space
 from imabo.stores import Store, open_store
 
 if TYPE_CHECKING:
-    from imabo.cli.remote import RemotePlace
+    from imabo.cli.database_place import DatabasePlace
+    from imabo.cli.service_place import ServicePlace
 
 TableQuery = dict[str, str | int | bool]
 
 
-class Place(Protocol):
-    """What commands ask of a place. Documents have the shapes of the HTTP API."""
-
-    def studies(self) -> list[Document]:
-        """Every study."""
-
-    def study(self, name: str) -> Document:
-        """A study; ``UnknownStudy`` when there is none."""
-
-    def overview(self, name: str, trend: int = 0) -> Document:
-        """Its key figures, with so many points of the reward over time."""
-
-    def table(self, name: str, query: TableQuery) -> Document:
-        """Its arms with intervals; see ``imabo.insight.arm_table``."""
-
-    def report(self, name: str) -> str:
-        """Its figures as one HTML file."""
-
-    def best(self, name: str, level: float) -> Best:
-        """Its recommendation."""
-
-    def events(self, name: str, limit: int) -> list[Document]:
-        """What happened to it, the newest last."""
-
-    def arms(self, name: str) -> list[Arm]:
-        """Its arms."""
-
-    def put_state(self, name: str, arm: int, state: ArmState) -> Arm:
-        """Pause, resume or retire an arm."""
-
-    def add_arm(self, name: str, config: Config) -> Arm:
-        """Admit a configuration."""
-
-    def add_arms(self, name: str, configs: Sequence[Config]) -> list[Arm]:
-        """Admit configurations together."""
-
-    def preview_space(self, name: str, space: Space) -> Document:
-        """What another space would do to the arms."""
-
-    def update_space(self, name: str, space: Space) -> None:
-        """Move on to another space."""
-
-    def export(self, name: str, file: TextIO, form: str) -> None:
-        """Write a study to a file."""
-
-    def delete(self, name: str) -> None:
-        """Delete a study."""
-
-    def close(self) -> None:
-        """Release connections and files."""
+# What commands ask of a place; documents have the shapes of the HTTP API.
+Place: TypeAlias = "DatabasePlace | ServicePlace"
 
 
 @contextmanager
@@ -81,33 +30,34 @@ def place_of(options: argparse.Namespace) -> Iterator[Place]:
     """The place that a command line means."""
     url = service_url(options)
     if url is None:
-        from imabo.cli.local import LocalPlace
+        from imabo.cli.database_place import DatabasePlace
 
-        with store_of(options) as store, closing(LocalPlace(store)) as local:
-            yield local
+        with store_of(options) as store, closing(DatabasePlace(store)) as database:
+            yield database
     else:
-        with service_of(options, url) as remote:
-            yield remote
+        with service_of(options, url) as service:
+            yield service
 
 
-@contextmanager
-def service_of(options: argparse.Namespace, url: str) -> Iterator[RemotePlace]:
+def service_of(options: argparse.Namespace, url: str) -> closing[ServicePlace]:
     """The service at an address, with the key that a command line means."""
-    from imabo.cli.remote import RemotePlace
+    from imabo.cli.service_place import ServicePlace
 
-    key = options.key or os.environ.get("IMABO_KEY") or None
-    with closing(RemotePlace(url, key)) as remote:
-        yield remote
+    return closing(ServicePlace(url, options.key or os.environ.get("IMABO_KEY") or None))
 
 
-@contextmanager
-def store_of(options: argparse.Namespace, *, may_create: bool = False) -> Iterator[Store]:
+def store_of(options: argparse.Namespace, *, may_create: bool = False) -> closing[Store]:
     """The database that a command line means."""
     url = read_settings({"store": options.store}, os.environ).store
-    if not may_create:
-        _check_exists(url)
-    with closing(open_store(url)) as store:
-        yield store
+    path = url.removeprefix("sqlite:///")
+    # Reading a database must not make one: a typo would look like an empty one.
+    if not may_create and path != url and path and not Path(path).exists():
+        raise StoreError(
+            f"there is no database {path!r}",
+            "the file does not exist",
+            "pass --store URL for another database, or --url URL for a service",
+        )
+    return closing(open_store(url))
 
 
 def service_url(options: argparse.Namespace) -> str | None:
@@ -130,14 +80,3 @@ def service_url(options: argparse.Namespace) -> str | None:
     if options.key and not url:
         raise UsageError("--key is for a service; give its address with --url", options.command)
     return url
-
-
-def _check_exists(url: str) -> None:
-    """Reading a database must not make one: a typo would look like an empty one."""
-    path = url.removeprefix("sqlite:///")
-    if path != url and path and not Path(path).exists():
-        raise StoreError(
-            f"there is no database {path!r}",
-            "the file does not exist",
-            "pass --store URL for another database, or --url URL for a service",
-        )

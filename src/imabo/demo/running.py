@@ -6,14 +6,14 @@ import json
 import secrets
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, Final, TextIO
 from urllib.parse import quote
 
+from imabo.demo.live_study import Embedded, Live, remote
 from imabo.demo.service import missing_for_service, service
 from imabo.demo.story import Story
-from imabo.demo.studies import Embedded, Live, remote
 from imabo.demo.summary import outcome, summary
 from imabo.demo.terminal import (
     imabo_command,
@@ -23,7 +23,7 @@ from imabo.demo.terminal import (
     store_text,
     wait_for_enter,
 )
-from imabo.demo.traffic import Answer, Inbox, Pace, serve
+from imabo.demo.traffic import Inbox, Pace, Reply, serve
 from imabo.demo.world import AFTER, NEW_MODEL, World
 from imabo.errors import NoRewards, Unavailable
 from imabo.recommend import Best
@@ -44,17 +44,10 @@ def run(
     browser: bool = True,
     as_json: bool = False,
 ) -> None:
-    """Serve ``rounds`` simulated requests and show what was learned.
+    """Serve ``rounds`` simulated requests and show what was learned; see ``imabo demo --help``.
 
-    Args:
-        store: URL of the database; the study gets a name that is free there.
-        rounds: Requests, at least 1.
-        seed: Of the users and the study; drawn when None.
-        seconds: How long the traffic takes; 0 for as fast as it goes. By default 75 with a
-            service, 0 without.
-        embedded: Without a service: the study is in this process, and there is no page.
-        browser: Open the page where there is a browser and somebody at a terminal.
-        as_json: Write the result as one JSON document; the story goes to standard error.
+    The study gets a name that is free in the store. Without ``seconds`` the traffic takes 75 with
+    a service and none without (``embedded``).
     """
     out = sys.stderr if as_json else sys.stdout
     open_store(store).close()  # what is wrong with it is said here, not by a child
@@ -70,73 +63,69 @@ def run(
     try:
         if embedded or missing is not None:
             with closing(Embedded(store, seed)) as study:
-                answers = _play(world, study, Pace((seconds or 0.0) / rounds), out)
-                _end(world, study, answers, store, seed, as_json, out)
+                replies = _play(world, study, Pace((seconds or 0.0) / rounds), out)
+                _end(world, study, replies, store, as_json, out)
             return
-        out.write("Starting the service ...\n")
-        out.flush()
+        _write(out, "Starting the service ...\n")
         request_s = (SECONDS if seconds is None else seconds) / rounds
-        with service(store) as served, remote(served.url, seed, request_s) as study:
-            _open_page(f"{served.url}/#/studies/{quote(study.name)}", browser, out)
-            answers = _play(world, study, Pace(request_s), out, served.check)
-            _end(world, study, answers, store, seed, as_json, out)
+        with service(store) as served, remote(served.url, seed, request_s) as live:
+            page = f"{served.url}/#/studies/{quote(live.name)}"
+            is_open = browser and is_watched() and open_page(page)
+            _write(out, f"The page{', opened in your browser' if is_open else ''}: {page}\n\n")
+            replies = _play(world, live, Pace(request_s), out, served.check)
+            _end(world, live, replies, store, as_json, out)
             if is_watched() and not as_json:
-                out.write(f"\nThe page stays for {_STAY_S:.0f} s more; Enter ends it now.\n")
-                out.flush()
+                _write(out, f"\nThe page stays for {_STAY_S:.0f} s more; Enter ends it now.\n")
                 wait_for_enter(_STAY_S)
     except KeyboardInterrupt:
         out.write(f"\nWhat was learned until here is kept in {store_place(store)}\n")
         raise
 
 
-def _open_page(address: str, browser: bool, out: TextIO) -> None:
-    is_open = browser and is_watched() and open_page(address)
-    out.write(f"The page{', opened in your browser' if is_open else ''}: {address}\n\n")
+def _write(out: TextIO, text: str) -> None:
+    out.write(text)
     out.flush()
 
 
 def _play(
-    world: World,
-    study: Live,
-    pace: Pace,
-    out: TextIO,
-    check: Callable[[], None] = lambda: None,
-) -> list[Answer]:
+    world: World, study: Live, pace: Pace, out: TextIO, check: Callable[[], None] = lambda: None
+) -> list[Reply]:
     """Serve every user and tell the story; what they were served."""
     story, inbox = Story(len(world.visits), out), Inbox()
-    answers: list[Answer] = []
+    replies: list[Reply] = []
     for visit in world.visits:
         pace.wait_for(visit.n)
         if visit.n == world.ships_after + 1:
             _ship(visit.n, study, story)
-        answers.append(serve(study, visit, inbox))
-        story.answered(answers[-1])
+        replies.append(serve(study, visit, inbox))
+        story.answered(replies[-1])
         if story.wants_look(visit.n):
             check()
             overview = _look(study)
             if overview is not None:
                 story.looked(visit.n, overview)
-    return answers
+    return replies
 
 
 def _end(
-    world: World,
-    study: Live,
-    answers: Sequence[Answer],
-    store: str,
-    seed: int,
-    as_json: bool,
-    out: TextIO,
+    world: World, study: Live, replies: list[Reply], store: str, as_json: bool, out: TextIO
 ) -> None:
     """Sum it up, for people or for programs, and say how to go on."""
     best, counts = _best(study), study.counts()
-    out.write("\n".join(summary(world, answers, best, counts)) + "\n")
-    _say_again(study.name, store, seed, out)
+    out.write("\n".join(summary(world, replies, best, counts)) + "\n")
+    imabo, url = imabo_command(), shlex.quote(store_text(store))
+    _write(
+        out,
+        f"\nThe database stays: {store_place(store)}\n"
+        "Look at it again:\n"
+        f"  {imabo} show {shlex.quote(study.name)} --store {url}\n"
+        f"  {imabo} serve --store {url}\n"
+        f"Meet the same users again: {imabo} demo --seed {world.seed}\n",
+    )
     if as_json:
-        document = {"study": study.name, "store": store_text(store), "seed": seed}
-        document |= outcome(world, answers, best, counts)
-        sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
-        sys.stdout.flush()
+        document = {"study": study.name, "store": store_text(store), "seed": world.seed}
+        document |= outcome(world, replies, best, counts)
+        _write(sys.stdout, json.dumps(document, allow_nan=False) + "\n")
 
 
 def _ship(n: int, study: Live, story: Story) -> None:
@@ -146,8 +135,7 @@ def _ship(n: int, study: Live, story: Story) -> None:
     story.say(n, f"a new model ships: {NEW_MODEL}. The space grows; what was learned stays")
     if best is not None:
         for tokens in _THOUGHTS:
-            config = best.config | {"model": NEW_MODEL, "thinking_tokens": tokens}
-            study.add_arm(config)
+            study.add_arm(best.config | {"model": NEW_MODEL, "thinking_tokens": tokens})
         story.say(n, "the operator adds the best configuration with the new model, by hand, twice")
 
 
@@ -163,15 +151,3 @@ def _look(study: Live) -> Mapping[str, Any] | None:
         return study.overview()
     except Unavailable:
         return None  # too busy just now; there is a next look
-
-
-def _say_again(name: str, store: str, seed: int, out: TextIO) -> None:
-    imabo, url = imabo_command(), shlex.quote(store_text(store))
-    out.write(
-        f"\nThe database stays: {store_place(store)}\n"
-        "Look at it again:\n"
-        f"  {imabo} show {shlex.quote(name)} --store {url}\n"
-        f"  {imabo} serve --store {url}\n"
-        f"Meet the same users again: {imabo} demo --seed {seed}\n"
-    )
-    out.flush()

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any, Final, TextIO
 
-from imabo.demo.traffic import Answer
+from imabo.demo.traffic import Reply
 from imabo.demo.world import NEW_MODEL
 
 _LOOKS: Final = 100  # in a run on a terminal
@@ -16,12 +16,7 @@ _BEST_AT: Final = (0.25, 0.5, 0.75)  # when the best so far is told
 
 
 class Story:
-    """Tells what the study itself knows; the truth about the world is for the summary.
-
-    Args:
-        rounds: How many requests there will be.
-        out: Where to tell it.
-    """
+    """Tells what the study itself knows; the truth about the world is for the summary."""
 
     def __init__(self, rounds: int, out: TextIO) -> None:
         self._rounds, self._out = rounds, out
@@ -35,7 +30,7 @@ class Story:
         """Whether request ``n`` is one after which to look at the study."""
         return n % self._every == 0 or n == self._rounds or n in self._best_at
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: Reply) -> None:
         """A user was served."""
         if answer.config["model"] == NEW_MODEL and not self._saw_new:
             self._saw_new = True
@@ -57,8 +52,7 @@ class Story:
 
     def say(self, n: int, text: str) -> None:
         """A line that stays."""
-        place = f"request {n:,}: " if n else ""
-        self._write(f"{place}{text}", stays=True)
+        self._write(f"request {n:,}: {text}", stays=True)
 
     def _progress(self, n: int, overview: Mapping[str, Any]) -> None:
         filled = round(_BAR * n / self._rounds)
@@ -83,12 +77,7 @@ class Story:
 
 
 def best_text(best: Mapping[str, Any]) -> str:
-    """A recommendation in a few words.
-
-    Example:
-        >>> best_text({"mean": 0.5, "interval": (0.25, 0.75), "n_rewards": 12})
-        'good 50% of 12 times (95% interval 25% to 75%)'
-    """
+    """A recommendation in a few words."""
     low, high = best["interval"]
     rate = f"good {best['mean']:.0%} of {best['n_rewards']} times"
     return f"{rate} (95% interval {low:.0%} to {high:.0%})"

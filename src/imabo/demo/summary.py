@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from imabo.demo.studies import Counts
-from imabo.demo.traffic import Answer
+from imabo.demo.live_study import Counts
+from imabo.demo.traffic import Reply
 from imabo.demo.world import IDEAL, NEW_MODEL, WINDOW, World, success_rate
 from imabo.documents import best_document
 from imabo.recommend import Best
@@ -14,17 +14,8 @@ from imabo.recommend import Best
 _EDGE_SHARE: Final = 10  # the start and the end of a run are its first and last tenth
 
 
-def summary(
-    world: World, answers: Sequence[Answer], best: Best | None, counts: Counts
-) -> list[str]:
-    """The lines of the summary.
-
-    Args:
-        world: Whose users they were.
-        answers: What they were served, in order, at least one.
-        best: What the study recommends, None without ratings.
-        counts: What became of the requests.
-    """
+def summary(world: World, answers: Sequence[Reply], best: Best | None, counts: Counts) -> list[str]:
+    """The lines of the summary, from what the users were served, in order."""
     lines = ["", *_best_lines(best), "", *_rate_lines(world, answers), ""]
     lines += _verdict(world, answers, best)
     n_defaults = sum(answer.is_default for answer in answers)
@@ -39,7 +30,7 @@ def summary(
 
 
 def outcome(
-    world: World, answers: Sequence[Answer], best: Best | None, counts: Counts
+    world: World, answers: Sequence[Reply], best: Best | None, counts: Counts
 ) -> dict[str, Any]:
     """The summary for programs; its arguments are those of ``summary``."""
     return {
@@ -52,10 +43,7 @@ def outcome(
             for served, at_random in [_rates(part)]
         ],
         "found_new_model": best is not None and best.config["model"] == NEW_MODEL,
-        "n_pulls": counts.n_pulls,
-        "n_rewards": counts.n_rewards,
-        "n_pending": counts.n_pending,
-        "n_expired": counts.n_expired,
+        **counts._asdict(),
         "n_defaults": sum(answer.is_default for answer in answers),
     }
 
@@ -75,7 +63,7 @@ def _best_lines(best: Best | None) -> list[str]:
     ]
 
 
-def _parts(world: World, answers: Sequence[Answer]) -> dict[str, Sequence[Answer]]:
+def _parts(world: World, answers: Sequence[Reply]) -> dict[str, Sequence[Reply]]:
     """What is compared, and what it is called."""
     edge, half = max(1, len(answers) // _EDGE_SHARE), world.ships_after
     return {
@@ -86,7 +74,7 @@ def _parts(world: World, answers: Sequence[Answer]) -> dict[str, Sequence[Answer
     }
 
 
-def _rate_lines(world: World, answers: Sequence[Answer]) -> list[str]:
+def _rate_lines(world: World, answers: Sequence[Reply]) -> list[str]:
     parts = _parts(world, answers)
     width = max(map(len, parts))
     lines = [f"{'Chance of a good answer':{width + 2}}  {'served':>9}  {'at random':>9}"]
@@ -96,7 +84,7 @@ def _rate_lines(world: World, answers: Sequence[Answer]) -> list[str]:
     return lines
 
 
-def _verdict(world: World, answers: Sequence[Answer], best: Best | None) -> list[str]:
+def _verdict(world: World, answers: Sequence[Reply], best: Best | None) -> list[str]:
     good = sum(one.visit.is_good(one.config) for one in answers)
     good_at_random = sum(one.visit.is_good(one.visit.at_random) for one in answers)
     lines = [
@@ -108,23 +96,23 @@ def _verdict(world: World, answers: Sequence[Answer], best: Best | None) -> list
     if served <= at_random:
         lines.append("Learning did not pay in this run: the end is no better than at random.")
     after = answers[world.ships_after :]
-    n_tried = sum(one.config["model"] == NEW_MODEL for one in after)
     if best is not None and best.config["model"] == NEW_MODEL:
-        lines.append(f"The new model was found: it served {_share(last):.0%} of the last requests.")
+        share = _n_new(last) / len(last)
+        lines.append(f"The new model was found: it served {share:.0%} of the last requests.")
     else:
         lines += [
-            f"The new model was missed: {n_tried:,} of {len(after):,} requests tried it, which is "
-            "not enough when most ratings are lost.",
+            f"The new model was missed: {_n_new(after):,} of {len(after):,} requests tried it, "
+            "which is not enough when most ratings are lost.",
             "With more requests (--rounds) or other users (--seed) it is often found.",
         ]
     return lines
 
 
-def _share(answers: Sequence[Answer]) -> float:
-    return sum(one.config["model"] == NEW_MODEL for one in answers) / len(answers)
+def _n_new(answers: Sequence[Reply]) -> int:
+    return sum(one.config["model"] == NEW_MODEL for one in answers)
 
 
-def _rates(answers: Sequence[Answer]) -> tuple[float, float]:
+def _rates(answers: Sequence[Reply]) -> tuple[float, float]:
     """The mean true rate of what was served, and of serving the same users at random."""
     served = sum(success_rate(one.config) for one in answers)
     at_random = sum(success_rate(one.visit.at_random) for one in answers)

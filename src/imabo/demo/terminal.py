@@ -50,12 +50,7 @@ def imabo_command() -> str:
 
 
 def store_text(store: str) -> str:
-    """A store's URL as it may be shown: without what may be a password.
-
-    Example:
-        >>> store_text("postgresql://me:secret@host/name")
-        'postgresql://...@host/name'
-    """
+    """A store's URL as it may be shown: without what may be a password."""
     return re.sub(r"//.*@", "//...@", store)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imabo.demo.studies import Live
+from imabo.demo.live_study import Live
 from imabo.demo.world import Visit
 from imabo.space import Config
 
@@ -16,7 +16,7 @@ _MOST_LATE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What a user was served."""
 
     visit: Visit
@@ -25,15 +25,7 @@ class Answer:
 
 
 class Inbox:
-    """Ratings on their way, in the order in which they arrive.
-
-    Example:
-        >>> inbox = Inbox()
-        >>> inbox.expect(7.5, "b", 1.0)
-        >>> inbox.expect(2.5, "a", 0.0)
-        >>> list(inbox.arrived(3)), list(inbox.arrived(8))
-        ([('a', 0.0)], [('b', 1.0)])
-    """
+    """Ratings on their way, in the order in which they arrive."""
 
     def __init__(self) -> None:
         self._coming: list[tuple[float, str, float]] = []
@@ -50,10 +42,9 @@ class Inbox:
 
 
 class Pace:
-    """One request every so many seconds; after a delay no more than a second is caught up on.
+    """One request every so many seconds (0: as fast as it goes).
 
-    Args:
-        request_s: Seconds from one request to the next; 0 for as fast as it goes.
+    After a delay no more than a second is caught up on.
     """
 
     def __init__(self, request_s: float) -> None:
@@ -71,11 +62,11 @@ class Pace:
             self._began -= left + _MOST_LATE_S  # users do not come in crowds to make up for it
 
 
-def serve(study: Live, visit: Visit, inbox: Inbox) -> Answer:
+def serve(study: Live, visit: Visit, inbox: Inbox) -> Reply:
     """Serve one user, and report the ratings that have arrived by then."""
     for pull_id, reward in inbox.arrived(visit.n):
         study.tell(pull_id, reward)
     pull = study.ask(visit.n)
     if visit.rated_at is not None:
         inbox.expect(visit.rated_at, pull.id, float(visit.is_good(pull.config)))
-    return Answer(visit, pull.config, pull.reason == "default")
+    return Reply(visit, pull.config, pull.reason == "default")

@@ -28,30 +28,17 @@ def _space(*models: str, **more: Int) -> Space:
 
 BEFORE: Final = _space("small", "medium")
 # The new model brings a setting of its own.
-AFTER: Final = _space(
-    "small",
-    "medium",
-    NEW_MODEL,
-    thinking_tokens=Int(256, 8192, log=True, when={"model": NEW_MODEL}),
-)
+_THOUGHT: Final = Int(256, 8192, log=True, when={"model": NEW_MODEL})
+AFTER: Final = _space("small", "medium", NEW_MODEL, thinking_tokens=_THOUGHT)
 # What the assistant does when nobody tells it what to do.
 DEFAULT: Final[dict[str, Any]] = {
-    "model": "medium",
-    "prompt": "plain",
-    "temperature": 0.7,
-    "passages": 10,
-    "rerank": False,
-}
+    "model": "medium", "prompt": "plain", "temperature": 0.7, "passages": 10, "rerank": False,
+}  # fmt: skip
 # Nobody inside the simulation knows this one; the summary compares with it.
 IDEAL: Final[dict[str, Any]] = {
-    "model": NEW_MODEL,
-    "prompt": "with examples",
-    "temperature": 0.25,
-    "passages": 4,
-    "rerank": True,
-    "rerank_depth": 80,
-    "thinking_tokens": 2500,
-}
+    "model": NEW_MODEL, "prompt": "with examples", "temperature": 0.25, "passages": 4,
+    "rerank": True, "rerank_depth": 80, "thinking_tokens": 2500,
+}  # fmt: skip
 # Delay and loss of a production system's feedback, as measured in the paper's group: log-normal
 # delays, in requests, and 59 % that never comes.
 DELAY_MU, DELAY_SIGMA, LOST = 0.58, 2.32, 0.59
@@ -59,15 +46,7 @@ WINDOW: Final = 300  # requests after which a rating is no longer waited for
 
 
 def success_rate(config: Config) -> float:
-    """The chance that an answer is good; what the assistant's owner would love to know.
-
-    Example:
-        >>> round(success_rate({"model": "small", "prompt": "plain", "temperature": 0.9,
-        ...     "passages": 1, "rerank": False}), 2)
-        0.04
-        >>> round(success_rate(DEFAULT), 2), round(success_rate(IDEAL), 2)
-        (0.39, 0.94)
-    """
+    """The chance that an answer is good; what the assistant's owner would love to know."""
     passages, temperature = float(config["passages"] or 0), float(config["temperature"] or 0)
     skill = {"small": -0.7, "medium": 0.1, NEW_MODEL: 0.3}[str(config["model"])]
     skill += {"plain": -0.3, "step by step": 0.2, "with examples": 0.35}[str(config["prompt"])]
@@ -89,17 +68,13 @@ def success_rate(config: Config) -> float:
 class Visit:
     """One request of a user.
 
-    Args:
-        n: Its number, from 1; also the simulated time.
-        luck: The answer is good when this is below the configuration's success rate.
-        rated_at: When the user's rating arrives, in requests; None when it never does.
-        at_random: What serving at random would have answered with.
+    ``n`` is its number, from 1, and also the simulated time.
     """
 
     n: int
-    luck: float
-    rated_at: float | None
-    at_random: Config
+    luck: float  # the answer is good when this is below the configuration's success rate
+    rated_at: float | None  # when the rating arrives, in requests; None when it never does
+    at_random: Config  # what serving at random would have answered with
 
     def is_good(self, config: Config) -> bool:
         """Whether this user likes an answer that was made with ``config``."""
@@ -110,21 +85,10 @@ class World:
     """The users of one run: the same ones for the same seed, whatever they are served.
 
     So two ways of serving can be compared user by user.
-
-    Args:
-        rounds: How many requests there are.
-        seed: Of everything that happens by chance.
-
-    Example:
-        >>> world = World(100, seed=1)
-        >>> len(world.visits), world.ships_after
-        (100, 50)
-        >>> world.visits == World(100, seed=1).visits
-        True
     """
 
     def __init__(self, rounds: int, seed: int) -> None:
-        rng = np.random.default_rng([seed, 1])
+        self.seed, rng = seed, np.random.default_rng([seed, 1])
         self.ships_after = rounds // 2  # the new model is there after this request
         self.visits = [
             self._visit(n, rng, BEFORE if n <= self.ships_after else AFTER)

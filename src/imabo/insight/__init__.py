@@ -9,15 +9,16 @@ Example:
     >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
     >>> for _ in range(20):
     ...     study.tell(study.ask().id, 0.5)
-    >>> facts = insight.read(study)
-    >>> insight.overview(facts).recent_mean
+    >>> snapshot = insight.read(study)
+    >>> insight.overview(snapshot).recent_mean
     0.5
-    >>> sorted(insight.figure("reward", facts))
+    >>> sorted(insight.figure("reward", snapshot))
     ['about', 'data', 'layout', 'name', 'title']
 """
 
-from imabo.insight.delays import Feedback, feedback
+from imabo.insight.arm_table import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
 from imabo.insight.drawings import FIGURES, Caption, caption, figure
+from imabo.insight.feedback_delays import Feedback, feedback
 from imabo.insight.key_figures import BestArm, Overview, overview
 from imabo.insight.parameters import (
     Effect,
@@ -28,50 +29,26 @@ from imabo.insight.parameters import (
     importance,
 )
 from imabo.insight.previews import SpacePreview, preview_space
-from imabo.insight.progress import Growth, RewardOverTime, Traffic, growth, reward, traffic
-from imabo.insight.reading import Facts, read
 from imabo.insight.reporting import report
-from imabo.insight.spending import Cost, cost
+from imabo.insight.snapshot import StudySnapshot, read
 from imabo.insight.structure import Descent, Parallel, descent, parallel
-from imabo.insight.tables import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
+from imabo.insight.timelines import (
+    Cost,
+    Growth,
+    RewardOverTime,
+    Traffic,
+    cost,
+    growth,
+    reward,
+    traffic,
+)
+
+Facts = StudySnapshot  # its name before; scripts have it
 
 __all__ = [
-    "FIGURES",
-    "SORTS",
-    "ArmRow",
-    "ArmTable",
-    "BestArm",
-    "BestArms",
-    "Caption",
-    "Cost",
-    "Descent",
-    "Effect",
-    "Facts",
-    "Feedback",
-    "Growth",
-    "Importance",
-    "Importances",
-    "Overview",
-    "Parallel",
-    "ParameterEffects",
-    "RewardOverTime",
-    "SpacePreview",
-    "Traffic",
-    "arm_table",
-    "arms",
-    "caption",
-    "cost",
-    "descent",
-    "effects",
-    "feedback",
-    "figure",
-    "growth",
-    "importance",
-    "overview",
-    "parallel",
-    "preview_space",
-    "read",
-    "report",
-    "reward",
-    "traffic",
-]
+    "FIGURES", "SORTS", "ArmRow", "ArmTable", "BestArm", "BestArms", "Caption", "Cost", "Descent",
+    "Effect", "Facts", "Feedback", "Growth", "Importance", "Importances", "Overview", "Parallel",
+    "ParameterEffects", "RewardOverTime", "SpacePreview", "StudySnapshot", "Traffic", "arm_table",
+    "arms", "caption", "cost", "descent", "effects", "feedback", "figure", "growth", "importance",
+    "overview", "parallel", "preview_space", "read", "report", "reward", "traffic",
+]  # fmt: skip

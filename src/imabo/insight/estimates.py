@@ -14,7 +14,7 @@ from imabo.arms import Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
 
 if TYPE_CHECKING:
-    from imabo.insight.reading import Facts
+    from imabo.insight.snapshot import StudySnapshot
 
 LEVEL: Final = 0.95  # of every interval
 P0_ORIGINS: Final = ("warmup", "baseline")  # arms that were drawn from P0
@@ -83,7 +83,7 @@ def estimate_of(
     return Estimate(float(total / n), number(low[0]), number(high[0]), int(n))
 
 
-def random_estimate(facts: Facts) -> Estimate:
+def random_estimate(snapshot: StudySnapshot) -> Estimate:
     """What serving at random would give: the mean of a configuration drawn from P0.
 
     Estimated from the arms that were drawn from P0 (in the warm-up, or by the oracle later on) and
@@ -92,7 +92,7 @@ def random_estimate(facts: Facts) -> Estimate:
     and for one look. An arm that was unlucky at first is served less and stays underrated, so the
     estimate tends to be a little low while arms have few rewards each.
     """
-    arms = facts.arms
+    arms = snapshot.arms
     drawn = arms.n_rewards > 0
     drawn &= np.logical_or.reduce([arms.origins == origin for origin in P0_ORIGINS])
     means = arms.means[drawn]
@@ -100,7 +100,7 @@ def random_estimate(facts: Facts) -> Estimate:
     if not k:
         return Estimate(None, None, None, 0)
     mean = float(means.mean())
-    ends = facts.reward_range or (-math.inf, math.inf)
+    ends = snapshot.reward_range or (-math.inf, math.inf)
     if k == 1:
         return Estimate(mean, number(ends[0]), number(ends[1]), 1)
     half = float(stdtrit(k - 1, 0.5 + LEVEL / 2) * means.std(ddof=1) / math.sqrt(k))
@@ -108,22 +108,12 @@ def random_estimate(facts: Facts) -> Estimate:
 
 
 def number(value: float) -> float | None:
-    """A number as JSON has it: None for what is not finite.
-
-    Example:
-        >>> number(np.float64(0.5)), number(math.inf), number(math.nan)
-        (0.5, None, None)
-    """
+    """A number as JSON has it: None for what is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def numbers(values: Iterable[float] | Floats) -> list[float | None]:
-    """Numbers as JSON has them.
-
-    Example:
-        >>> numbers(np.array([0.5, np.nan]))
-        [0.5, None]
-    """
+    """Numbers as JSON has them."""
     column = np.asarray(values, dtype=np.float64)
     plain: list[float | None] = column.tolist()
     for i in np.flatnonzero(~np.isfinite(column)):

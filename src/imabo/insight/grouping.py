@@ -57,12 +57,6 @@ class Groupings:
     """The arms' values of each parameter of a space and their groups, found when looked at.
 
     They depend on nothing else, so they stay the same until an arm comes in or the space changes.
-
-    Example:
-        >>> from imabo import Space
-        >>> groupings = Groupings(Space(a=Choice("x", "y")), [{"a": "y"}])
-        >>> groupings.values["a"], groupings.of("a").codes.tolist()
-        (['y'], [1])
     """
 
     def __init__(self, space: Space, configs: Sequence[Config]) -> None:
@@ -82,24 +76,18 @@ class Groupings:
         return self._found[name]
 
 
-def grouping_of(name: str, parameter: Parameter, configs: Sequence[Config]) -> Grouping:
-    """Put configurations into groups by their value of a parameter.
+def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
+    """Put configurations into groups by their values of a parameter.
 
     Each value of a choice is a group; of a choice of more than 24 values only those that were
-    tried, and rare ones together. A number with more than
-    eight different values gets ranges with about as many configurations each, three or more of
-    them in a range and at most eight ranges.
+    tried, and rare ones together. A number with more than eight different values gets ranges with
+    about as many configurations each, three or more of them in a range and at most eight ranges.
 
     Example:
-        >>> grouped = grouping_of("a", Choice("x", "y"), [{"a": "y"}, {}, {"a": "x"}])
+        >>> grouped = grouping_by(Choice("x", "y"), ["y", ABSENT, "x"])
         >>> [group.label for group in grouped.groups], grouped.codes.tolist()
         (['x', 'y', 'not active'], [1, 2, 0])
     """
-    return grouping_by(parameter, values_of([name], configs)[name])
-
-
-def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
-    """Put configurations into groups, from their values of the parameter."""
     if isinstance(parameter, Choice):
         return _by_value(values, parameter.choices)
     column = numbers_of(values)
@@ -123,12 +111,7 @@ def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
 
 
 def values_of(names: Sequence[str], configs: Sequence[Config]) -> dict[str, Sequence[Value]]:
-    """The values of some parameters in columns; ``ABSENT`` where a configuration has none.
-
-    Example:
-        >>> values_of(["a", "b"], [{"a": 1, "b": None}, {"a": 2, "b": "x"}])
-        {'a': (1, 2), 'b': (None, 'x')}
-    """
+    """The values of some parameters in columns; ``ABSENT`` where a configuration has none."""
     if len(names) > 1 and configs:
         # One pass over all configurations, where all have all parameters.
         with suppress(KeyError):
@@ -138,24 +121,15 @@ def values_of(names: Sequence[str], configs: Sequence[Config]) -> dict[str, Sequ
 
 
 def numbers_of(values: Sequence[Value]) -> Floats:
-    """Values of a number in a column, NaN where there is none.
-
-    Example:
-        >>> numbers_of([2, ABSENT, True]).tolist()
-        [2.0, nan, nan]
-    """
-    if set(map(type, values)) <= {int, float}:
-        return np.array(values, dtype=np.float64)
-    return np.array([_number(value) for value in values], dtype=np.float64)
+    """Values of a number in a column, NaN where there is none."""
+    if not set(map(type, values)) <= {int, float}:
+        is_number = [isinstance(v, int | float) and not isinstance(v, bool) for v in values]
+        values = [v if is_it else np.nan for v, is_it in zip(values, is_number, strict=True)]
+    return np.array(values, dtype=np.float64)
 
 
 def value_text(value: object, digits: int = 4) -> str:
-    """A value of a configuration, for people: numbers short, texts as they are.
-
-    Example:
-        >>> [value_text(value) for value in (0.1 + 0.2, 12_345, None, True, "a b")]
-        ['0.3', '12345', 'null', 'true', 'a b']
-    """
+    """A value of a configuration, for people: numbers short, texts as they are."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -163,21 +137,13 @@ def value_text(value: object, digits: int = 4) -> str:
     return "null" if value is None else str(value)
 
 
-def _number(value: Value) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    return np.nan
-
-
-def _plain(value: float) -> Scalar:
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
 def _range(low: float, high: float) -> Group:
-    first, last = (value_text(_plain(end), 3) for end in (low, high))
+    first, last = (
+        int(end) if end.is_integer() and abs(end) < 2**53 else end for end in (low, high)
+    )
     if low == high:
-        return Group(value_text(_plain(low)), _plain(low), low, high)
-    return Group(f"{first} – {last}", None, low, high)
+        return Group(value_text(first), first, low, high)
+    return Group(f"{value_text(first, 3)} – {value_text(last, 3)}", None, low, high)
 
 
 def _by_value(values: Sequence[Value], choices: Sequence[Scalar]) -> Grouping:

@@ -8,9 +8,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from imabo.arms import Totals
 from imabo.insight.estimates import Interval, estimate_of, number, random_estimate
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 from imabo.policies.feedback import rate_of
 from imabo.space import Config
 
@@ -93,7 +92,7 @@ class Overview:
     state: State
 
 
-def overview(facts: Facts) -> Overview:
+def overview(snapshot: StudySnapshot) -> Overview:
     """The key figures of a study.
 
     Example:
@@ -102,102 +101,88 @@ def overview(facts: Facts) -> Overview:
         >>> insight.overview(insight.read(study)).state
         'empty'
     """
-    history, arms, totals = facts.history, facts.arms, facts.totals
+    history, arms, totals = snapshot.history, snapshot.arms, snapshot.totals
     since = history.recent(history.n_rewards)
-    recent = estimate_of(
-        history.n_rewards[-1] - history.n_rewards[since],
-        history.sums[-1] - history.sums[since],
-        history.squares[-1] - history.squares[since],
-        facts.reward_range,
-    )
-    at_random = random_estimate(facts)
+    columns = (history.n_rewards, history.sums, history.squares)
+    n, total, squares = (column[-1] - column[since] for column in columns)
+    recent = estimate_of(n, total, squares, snapshot.reward_range)
+    since = history.recent(history.n_pulls)
+    pulls, seconds = (float(one[-1] - one[since]) for one in (history.n_pulls, history.at))
+    at_random, has_window = random_estimate(snapshot), snapshot.study.window_s is not None
     return Overview(
-        name=facts.name,
-        created_at=facts.study.created_at,
-        last_at=facts.last_at,
+        name=snapshot.name,
+        created_at=snapshot.study.created_at,
+        last_at=snapshot.last_at,
         n_pulls=totals.n_pulls,
         n_rewards=totals.n_rewards,
         n_pending=totals.n_pending,
         n_expired=totals.n_expired,
         n_arms=len(arms),
-        n_active=int((arms.states != "retired").sum()) if len(arms) else 0,
-        n_servable=int((arms.states == "active").sum()) if len(arms) else 0,
-        space_version=facts.space_version,
-        reward_range=facts.reward_range,
-        window_s=facts.study.window_s,
+        n_active=int((arms.states != "retired").sum()),
+        n_servable=int((arms.states == "active").sum()),
+        space_version=snapshot.space_version,
+        reward_range=snapshot.reward_range,
+        window_s=snapshot.study.window_s,
         recent_mean=recent.mean,
         recent_interval=recent.interval,
         n_recent=recent.n,
         random_mean=at_random.mean,
         random_interval=at_random.interval,
-        best=best(facts),
-        feedback_rate=_feedback_rate(totals, facts.study.window_s is not None),
-        pulls_per_minute=_pace(facts),
-        state=_state(facts),
+        best=best(snapshot),
+        feedback_rate=rate_of(totals, has_window) if totals.n_pulls else None,
+        pulls_per_minute=60.0 * pulls / seconds if seconds > 0 else None,
+        state=_state(snapshot),
     )
 
 
-def best(facts: Facts) -> BestArm | None:
-    """The recommended arm as these facts show it, None without rewards."""
-    if facts.best is None or facts.best.since is None:
-        return best_of_all(facts)
-    low, high = facts.best.interval
+def best(snapshot: StudySnapshot) -> BestArm | None:
+    """The recommended arm as the snapshot shows it, None without rewards."""
+    if snapshot.best is None or snapshot.best.since is None:
+        return best_of_all(snapshot)
+    low, high = snapshot.best.interval
     return BestArm(
-        arm=facts.best.arm,
-        config=dict(facts.best.config),
-        mean=facts.best.mean,
+        arm=snapshot.best.arm,
+        config=dict(snapshot.best.config),
+        mean=snapshot.best.mean,
         interval=(number(low), number(high)),
-        n_rewards=facts.best.n_rewards,
-        since=facts.best.since.timestamp(),
+        n_rewards=snapshot.best.n_rewards,
+        since=snapshot.best.since.timestamp(),
     )
 
 
-def best_of_all(facts: Facts) -> BestArm | None:
+def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
     """The recommended arm with all of its rewards, those from before a change too."""
-    if facts.best is None:
+    if snapshot.best is None:
         return None
-    row = facts.arms.row_of(facts.best.arm)
-    record = facts.arms.records[row]
-    low, high = facts.arms.intervals_of(np.array([row]))
+    row = snapshot.arms.row_of(snapshot.best.arm)
+    record = snapshot.arms.records[row]
+    low, high = snapshot.arms.intervals_of(np.array([row]))
     return BestArm(
         arm=record.id,
         config=dict(record.config),
-        mean=float(facts.arms.means[row]),
+        mean=float(snapshot.arms.means[row]),
         interval=(number(low[0]), number(high[0])),
         n_rewards=record.tally.n_rewards,
     )
 
 
-def _feedback_rate(totals: Totals, has_window: bool) -> float | None:
-    return rate_of(totals, has_window) if totals.n_pulls else None
-
-
-def _pace(facts: Facts) -> float | None:
-    history = facts.history
-    since = history.recent(history.n_pulls)
-    seconds = history.at[-1] - history.at[since]
-    if seconds <= 0:
-        return None
-    return float(60.0 * (history.n_pulls[-1] - history.n_pulls[since]) / seconds)
-
-
-def _state(facts: Facts) -> State:
-    totals, history = facts.totals, facts.history
+def _state(snapshot: StudySnapshot) -> State:
+    totals, history = snapshot.totals, snapshot.history
     if not totals.n_pulls:
         return "empty"
     if totals.n_pulls >= _SILENT:
         since = history.recent(history.n_pulls, max(0.1, _SILENT / totals.n_pulls))
         if history.n_rewards[-1] == history.n_rewards[since]:
             return "no feedback"
-    n_configs = facts.space.n_configs
-    warmup = min(getattr(facts.policy, "warmup", 0), math.inf if n_configs is None else n_configs)
+    n_configs = snapshot.space.n_configs
+    warmup = min(
+        getattr(snapshot.policy, "warmup", 0), math.inf if n_configs is None else n_configs
+    )
     if history.n_active[-1] < warmup or totals.n_rewards < max(_WARMUP_REWARDS * warmup, 1):
         return "warming up"
-    if facts.best_arm is not None:
-        row = facts.arms.row_of(facts.best_arm)
-        since = history.recent(history.n_pulls)
-        pulls = history.n_pulls[-1] - history.n_pulls[since]
-        served = history.by_arm[-1, row] - history.by_arm[since, row]
-        if served >= _SETTLED * pulls:
-            return "settled"
-    return "learning"
+    if snapshot.best_arm is None:
+        return "learning"
+    served = history.by_arm[:, snapshot.arms.row_of(snapshot.best_arm)]
+    since = history.recent(history.n_pulls)
+    pulls = history.n_pulls[-1] - history.n_pulls[since]
+    return "settled" if served[-1] - served[since] >= _SETTLED * pulls else "learning"

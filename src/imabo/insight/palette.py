@@ -23,11 +23,6 @@ ORIGINS: Final = {"warmup": SKY, "baseline": ORANGE, "oracle": BLUE, "manual": P
 
 
 def faint(colour: str, opacity: float = 0.2) -> str:
-    """A colour to fill a band with.
-
-    Example:
-        >>> faint("#0072B2")
-        'rgba(0, 114, 178, 0.2)'
-    """
+    """A colour to fill a band with."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"

@@ -9,7 +9,7 @@ import numpy as np
 from imabo.arms import Bools, Floats, Ints
 from imabo.insight.estimates import mean_intervals, number
 from imabo.insight.grouping import Group
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 from imabo.space.scalars import Scalar
 
 
@@ -62,7 +62,7 @@ class Importances:
     note: str
 
 
-def effects(facts: Facts) -> list[ParameterEffects]:
+def effects(snapshot: StudySnapshot) -> list[ParameterEffects]:
     """For each parameter, the mean reward with each of its values or ranges, and how much of it.
 
     All arms count, retired ones too. Each mean is over all rewards of a group's arms, so much
@@ -80,36 +80,26 @@ def effects(facts: Facts) -> list[ParameterEffects]:
         >>> [(effect.label, effect.n_arms, effect.mean) for effect in found.effects]
         [('a', 1, 0.0), ('b', 1, 1.0)]
     """
-    known, names = facts.arms, facts.space.names
-    groupings = [facts.grouping(name) for name in names]
+    known, names = snapshot.arms, snapshot.space.names
+    groupings = [snapshot.grouping(name) for name in names]
     starts = np.cumsum([0, *(len(one.groups) for one in groupings)]).tolist()
     columns = (np.ones(len(known)), known.n_pulls, known.n_rewards, known.sums, known.squares)
-    totals = np.array(
-        [
-            np.concatenate(
-                [np.bincount(g.codes, weights, minlength=len(g.groups)) for g in groupings]
-            )
-            for weights in columns
-        ]
-    )
+
+    def summed(weights: Floats) -> Floats:
+        parts = [np.bincount(one.codes, weights, len(one.groups)) for one in groupings]
+        return np.concatenate(parts)
+
+    totals = np.array([summed(weights) for weights in columns])
     # One call for the groups of all parameters: the search for the ends is the slow part.
-    ends = np.array(mean_intervals(totals[2], totals[3], totals[4], facts.reward_range))
+    ends = np.array(mean_intervals(totals[2], totals[3], totals[4], snapshot.reward_range))
     found = []
     for name, grouped, start in zip(names, groupings, starts, strict=False):
-        parameter = facts.space.parameters[name]
+        parameter = snapshot.space.parameters[name]
         rows = slice(start, start + len(grouped.groups))
+        cells = zip(grouped.groups, *totals[:4, rows], *ends[:, rows], strict=True)
+        log = bool(getattr(parameter, "log", False))
         found.append(
-            ParameterEffects(
-                name=name,
-                kind=parameter.type_name,
-                log=bool(getattr(parameter, "log", False)),
-                effects=[
-                    _effect(group, *values)
-                    for group, *values in zip(
-                        grouped.groups, *totals[:4, rows], *ends[:, rows], strict=True
-                    )
-                ],
-            )
+            ParameterEffects(name, parameter.type_name, log, [_effect(*one) for one in cells])
         )
     return found
 
@@ -117,21 +107,12 @@ def effects(facts: Facts) -> list[ParameterEffects]:
 def _effect(
     group: Group, n_arms: float, n_pulls: float, n: float, total: float, low: float, high: float
 ) -> Effect:
-    return Effect(
-        label=group.label,
-        value=group.value,
-        low=group.low,
-        high=group.high,
-        n_arms=int(n_arms),
-        n_pulls=int(n_pulls),
-        n_rewards=int(n),
-        mean=float(total / n) if n else None,
-        mean_low=number(low) if n else None,
-        mean_high=number(high) if n else None,
-    )
+    mean = [float(total / n), number(low), number(high)] if n else [None] * 3
+    counts = int(n_arms), int(n_pulls), int(n)
+    return Effect(group.label, group.value, group.low, group.high, *counts, *mean)
 
 
-def importance(facts: Facts) -> Importances:
+def importance(snapshot: StudySnapshot) -> Importances:
     """Which parameters matter: the share of the differences between arms that each explains alone.
 
     A one-way analysis of variance of the arms' means over the groups of ``effects``, corrected for
@@ -152,12 +133,12 @@ def importance(facts: Facts) -> Importances:
         >>> [(one.name, round(one.share, 2)) for one in found]
         [('model', 1.0), ('x', 0.0)]
     """
-    known = facts.arms
+    known = snapshot.arms
     rewarded = known.n_rewards > 0
-    weights, means = _weights(facts, rewarded), known.means[rewarded]
+    weights, means = _weights(snapshot, rewarded), known.means[rewarded]
     found = [
-        _importance_of(name, facts.grouping(name).codes[rewarded], weights, means)
-        for name in facts.space.names
+        _importance_of(name, snapshot.grouping(name).codes[rewarded], weights, means)
+        for name in snapshot.space.names
     ]
     order = sorted(range(len(found)), key=lambda i: (-(found[i].share or 0.0), i))
     return Importances(
@@ -167,9 +148,9 @@ def importance(facts: Facts) -> Importances:
     )
 
 
-def _weights(facts: Facts, rewarded: Bools) -> Floats:
+def _weights(snapshot: StudySnapshot, rewarded: Bools) -> Floats:
     """Inverse variances of the arms' means: the noise of their rewards and what arms differ by."""
-    known = facts.arms
+    known = snapshot.arms
     n, sums = known.n_rewards[rewarded], known.sums[rewarded]
     k, total = len(n), n.sum()
     freedom = total - k

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from imabo.errors import MissingExtra
 from imabo.insight.drawings import figure
-from imabo.insight.reading import read
+from imabo.insight.snapshot import read
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

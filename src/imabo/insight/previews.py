@@ -7,8 +7,8 @@ from typing import Final
 
 from imabo.checks import checked_space
 from imabo.engine.changes import states_under
-from imabo.insight.reading import Facts
-from imabo.insight.tables import ArmRow, rows_of
+from imabo.insight.arm_table import ArmRow, rows_of
+from imabo.insight.snapshot import StudySnapshot
 from imabo.space import Space
 
 MOST_LISTED: Final = 50
@@ -47,11 +47,11 @@ class SpacePreview:
     n_configs: int | None
 
 
-def preview_space(facts: Facts, space: Space) -> SpacePreview:
+def preview_space(snapshot: StudySnapshot, space: Space) -> SpacePreview:
     """The arms that ``update_space`` would retire and bring back, and what changes in the space.
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         space: The new space.
 
     Example:
@@ -63,26 +63,26 @@ def preview_space(facts: Facts, space: Space) -> SpacePreview:
         ([{'model': 'a'}], ['model'])
     """
     checked_space(space)
-    old, new = facts.space.parameters, space.parameters
-    is_same = facts.space.to_dict() == space.to_dict()
-    states = {} if is_same else states_under(space, facts.arms.records)
-    rows = facts.arms.best_by(facts.arms.n_pulls, len(facts.arms)).tolist()
-    ids = facts.arms.ids.tolist()
+    old, new = snapshot.space.parameters, space.parameters
+    is_same = snapshot.space.to_dict() == space.to_dict()
+    states = {} if is_same else states_under(space, snapshot.arms.records)
+    rows = snapshot.arms.best_by(snapshot.arms.n_pulls, len(snapshot.arms)).tolist()
+    ids = snapshot.arms.ids.tolist()
     gone = [row for row in rows if states.get(ids[row], ("",))[0] == "retired"]
     back = [row for row in rows if ids[row] in states and states[ids[row]][0] != "retired"]
-    n_active = sum(record.state != "retired" for record in facts.arms.records)
-    n_pulls = float(facts.arms.n_pulls[gone].sum()) if gone else 0.0
+    n_active = sum(record.state != "retired" for record in snapshot.arms.records)
+    n_pulls = float(snapshot.arms.n_pulls[gone].sum()) if gone else 0.0
     return SpacePreview(
         changes=not is_same,
         added=[name for name in new if name not in old],
         removed=[name for name in old if name not in new],
         changed=[name for name in new if name in old and new[name] != old[name]],
-        retired=rows_of(facts, gone[:MOST_LISTED]),
+        retired=rows_of(snapshot, gone[:MOST_LISTED]),
         n_retired=len(gone),
-        restored=rows_of(facts, back[:MOST_LISTED]),
+        restored=rows_of(snapshot, back[:MOST_LISTED]),
         n_restored=len(back),
         n_active=n_active - len(gone) + len(back),
-        retires_best=facts.best_arm in {ids[row] for row in gone},
-        share_retired=n_pulls / max(facts.totals.n_pulls, 1),
+        retires_best=snapshot.best_arm in {ids[row] for row in gone},
+        share_retired=n_pulls / max(snapshot.totals.n_pulls, 1),
         n_configs=space.n_configs,
     )

@@ -9,12 +9,11 @@ from html import escape
 from typing import Any, Final
 
 from imabo.errors import MissingExtra
-from imabo.insight.assets import SCRIPT, STYLE
+from imabo.insight.arm_table import ArmRow, arm_table
 from imabo.insight.drawings import FIGURES, figure
 from imabo.insight.estimates import Interval
 from imabo.insight.key_figures import Overview, overview
-from imabo.insight.reading import Facts, config_text
-from imabo.insight.tables import ArmRow, arm_table
+from imabo.insight.snapshot import StudySnapshot, config_text
 
 MOST_ROWS: Final = 100
 
@@ -25,13 +24,10 @@ _POLICY: Final = (
 _COLUMNS: Final = ("arm", "mean", "95% interval", "rewards", "pulls", "share", "state", "origin")
 
 
-def report(facts: Facts) -> str:
+def report(snapshot: StudySnapshot) -> str:
     """The key figures, all figures and the arms of a study as one HTML page to send around.
 
     It opens without a network, in light and in dark. Needs ``pip install "imabo[plot]"``.
-
-    Args:
-        facts: From ``insight.read``.
 
     Example:
         >>> from imabo import Float, Space, Study, insight
@@ -39,21 +35,22 @@ def report(facts: Facts) -> str:
         >>> "<h1>a &amp; b</h1>" in insight.report(insight.read(study))
         True
     """
-    made = [figure(name, facts) for name in FIGURES]
-    key = overview(facts)
+    made = [figure(name, snapshot) for name in FIGURES]
+    key = overview(snapshot)
+    said = f"{key.state}; created {_time(key.created_at)}, last heard of {_time(key.last_at)}"
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(facts.name)}</title><style>{STYLE}</style></head><body>",
-        f"<header><h1>{escape(facts.name)}</h1>{_line(key)}</header>",
+        f"<title>{escape(snapshot.name)}</title><style>{_STYLE}</style></head><body>",
+        f'<header><h1>{escape(snapshot.name)}</h1><p class="soft">{escape(said)}</p></header>',
         f"<main>{_key_figures(key)}{_best(key)}",
         *map(_figure, made),
-        _table(facts),
+        _table(snapshot),
         "</main>",
         f'<script type="application/json" id="figures">{script_json(made)}</script>',
-        f"<script>{plotly_script()}</script><script>{SCRIPT}</script>",
+        f"<script>{plotly_script()}</script><script>{_SCRIPT}</script>",
         "</body></html>",
     ]
     return "\n".join(parts)
@@ -73,25 +70,15 @@ def plotly_script() -> str:
 
 
 def script_json(value: object) -> str:
-    r"""JSON that may stand in a script tag: nothing in it can end the tag or start a comment.
-
-    Example:
-        >>> script_json("</script>")
-        '"\\u003c/script\\u003e"'
-    """
+    """JSON that may stand in a script tag: nothing in it can end the tag or start a comment."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 
 
-def _line(key: Overview) -> str:
-    said = f"{key.state}; created {_time(key.created_at)}, last heard of {_time(key.last_at)}"
-    return f'<p class="soft">{escape(said)}</p>'
-
-
 def _key_figures(key: Overview) -> str:
-    facts = [
+    shown = [
         ("pulls", f"{key.n_pulls:,}"),
         ("rewards", f"{key.n_rewards:,}"),
         ("pending", f"{key.n_pending:,}"),
@@ -104,7 +91,7 @@ def _key_figures(key: Overview) -> str:
         ("space version", str(key.space_version)),
     ]
     items = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in shown
     )
     return f'<dl class="facts">{items}</dl>'
 
@@ -132,8 +119,8 @@ def _figure(made: dict[str, Any]) -> str:
     )
 
 
-def _table(facts: Facts) -> str:
-    table = arm_table(facts, sort="n_pulls", limit=MOST_ROWS)
+def _table(snapshot: StudySnapshot) -> str:
+    table = arm_table(snapshot, sort="n_pulls", limit=MOST_ROWS)
     head = "".join(f'<th scope="col">{name}</th>' for name in (*_COLUMNS, "configuration"))
     body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in table.rows)
     note = ""
@@ -173,3 +160,73 @@ def _with_interval(mean: float | None, interval: Interval | None) -> str:
 
 def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+# Inlined, so that the file needs nothing else.
+_STYLE: Final = """
+:root { color-scheme: light dark; --ink: #1b2025; --soft: #59626d; --paper: #ffffff;
+  --panel: #f5f7f9; --line: #dce1e7; --grid: #e7eaee; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e7eaed; --soft: #a4adb7; --paper: #14171a; --panel: #1d2125; --line: #353c44;
+    --grid: #2c3239; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 1.5rem clamp(0.8rem, 3vw, 2.5rem) 4rem;
+  background: var(--paper); color: var(--ink);
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0; overflow-wrap: anywhere; }
+h2 { font-size: 1.2rem; margin: 0 0 0.2rem; }
+p { margin: 0.2rem 0 0.6rem; max-width: 48rem; }
+.soft { color: var(--soft); font-size: 0.9rem; }
+section { margin-top: 2.2rem; border-top: 1px solid var(--line); padding-top: 1rem; }
+.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: 0.7rem;
+  margin: 1.2rem 0 0; }
+.facts div { background: var(--panel); border-radius: 8px; padding: 0.6rem 0.8rem; }
+.facts dt { color: var(--soft); font-size: 0.85rem; }
+.facts dd { margin: 0; font-weight: 600; font-variant-numeric: tabular-nums; }
+pre { background: var(--panel); border-radius: 8px; padding: 0.8rem; overflow-x: auto; }
+.plot { min-width: 0; overflow: hidden; }
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; }
+table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums;
+  width: 100%; }
+th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; }
+thead th { background: var(--panel); }
+tbody tr + tr > * { border-top: 1px solid var(--line); }
+td.config { text-align: left; white-space: normal; min-width: 16rem; overflow-wrap: anywhere; }
+@media print { section { break-inside: avoid; } }
+"""
+
+_SCRIPT: Final = """
+const figures = JSON.parse(document.getElementById("figures").textContent);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+function themed(layout) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const made = structuredClone(layout);
+  made.paper_bgcolor = made.plot_bgcolor = "rgba(0,0,0,0)";
+  made.font = { color: colour("--ink"), family: "system-ui, sans-serif", size: 12 };
+  for (const key of Object.keys(made)) {
+    if (/^[xy]axis\\d*$/.test(key)) {
+      made[key].gridcolor = colour("--grid");
+      made[key].linecolor = colour("--line");
+    }
+  }
+  made.hoverlabel = { bgcolor: colour("--panel"), font: { color: colour("--ink") } };
+  made.modebar = { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"),
+    activecolor: colour("--ink") };
+  return made;
+}
+function draw() {
+  for (const place of document.querySelectorAll("[data-figure]")) {
+    const figure = figures.find((one) => one.name === place.dataset.figure);
+    if (!figure.data.length) {
+      place.textContent = "Nothing to show yet.";
+      place.style.minHeight = "2rem";
+      continue;
+    }
+    Plotly.react(place, structuredClone(figure.data), themed(figure.layout),
+      { responsive: true, displaylogo: false });
+  }
+}
+draw();
+dark.addEventListener("change", draw);
+"""

@@ -52,28 +52,17 @@ class Sample:
 
 def sample_pulls(store: Store, name: str, n_pulls: int) -> Sample:
     """Read the pulls of a small study, or 40 pages of 50 from all over a large one."""
-    if n_pulls <= PAGES * PAGE:
-        return _sample([store.pulls(name, limit=PAGES * PAGE)] if n_pulls else [], [0])
-    starts = [i * n_pulls // PAGES for i in range(PAGES)]
-    pages, read_from = [], []
-    next_number = 0
-    for start in starts:
+    is_small = n_pulls <= PAGES * PAGE
+    starts = [0] if is_small else [i * n_pulls // PAGES for i in range(PAGES)]
+    pulls: dict[int, PullRecord] = {}
+    whole_from = next_number = 0
+    for start in starts if n_pulls else []:
         if start + 1 < next_number:
             continue  # pruned up to there: it would give the same page again
-        page = store.pulls(name, after=start, limit=PAGE)
+        page = store.pulls(name, after=start, limit=PAGES * PAGE if is_small else PAGE)
         if not page:
             break
-        next_number = page[0].number
-        pages.append(page)
-        read_from.append(start)
-    return _sample(pages, read_from)
-
-
-def _sample(pages: Sequence[list[PullRecord]], read_from: Sequence[int]) -> Sample:
-    pulls: dict[int, PullRecord] = {}
-    whole_from = 0
-    for page, start in zip(pages, read_from, strict=False):
-        before = start
+        next_number, before = page[0].number, start
         for pull in page:
             if pull.number > before + 1:
                 whole_from = pull.number - 1

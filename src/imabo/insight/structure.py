@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 
 from imabo.arms import Ints
-from imabo.insight.estimates import number, numbers
+from imabo.insight.arm_table import rows_of
+from imabo.insight.estimates import numbers
 from imabo.insight.grouping import INACTIVE, numbers_of, value_text
-from imabo.insight.reading import Facts, config_text
+from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.space import Choice
 
 MOST_ARMS: Final = 200
@@ -70,7 +71,7 @@ class Descent:
     n_children: int
 
 
-def parallel(facts: Facts) -> Parallel:
+def parallel(snapshot: StudySnapshot) -> Parallel:
     """The arms with rewards as lines through one axis for each parameter, at most 200.
 
     Those with the most pulls are shown. Values of a choice are ticks, numbers on a log scale are
@@ -83,28 +84,28 @@ def parallel(facts: Facts) -> Parallel:
         >>> insight.parallel(insight.read(study)).axes[0].labels
         ['a', 'b']
     """
-    known = facts.arms
+    known = snapshot.arms
     rows = known.best_by(np.where(known.n_rewards > 0, known.n_pulls, np.nan), MOST_ARMS)
     rows = rows[known.n_rewards[rows] > 0]
     return Parallel(
         arms=known.ids[rows].tolist(),
-        axes=[_axis(facts, name, rows) for name in facts.space.names],
+        axes=[_axis(snapshot, name, rows) for name in snapshot.space.names],
         means=numbers(known.means[rows]),
         n_arms=int((known.n_rewards > 0).sum()),
     )
 
 
-def _axis(facts: Facts, name: str, rows: Ints) -> Axis:
-    parameter = facts.space.parameters[name]
+def _axis(snapshot: StudySnapshot, name: str, rows: Ints) -> Axis:
+    parameter = snapshot.space.parameters[name]
     if isinstance(parameter, Choice):
-        grouped = facts.grouping(name)
+        grouped = snapshot.grouping(name)
         places = grouped.codes[rows].astype(np.float64)
         ticks = [float(i) for i in range(len(grouped.groups))]
         labels = [group.label for group in grouped.groups]
         return Axis(name, numbers(places), 0.0, max(len(ticks) - 1.0, 1.0), ticks, labels)
     log = bool(getattr(parameter, "log", False))
     low, high = float(getattr(parameter, "low", 0.0)), float(getattr(parameter, "high", 1.0))
-    values = numbers_of([facts.groupings.values[name][row] for row in rows])
+    values = numbers_of([snapshot.groupings.values[name][row] for row in rows])
     # Arms of an earlier space may lie outside of the current one.
     seen = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = min([low, *seen.tolist()]), max([high, *seen.tolist()])
@@ -126,7 +127,7 @@ def _axis(facts: Facts, name: str, rows: Ints) -> Axis:
     return Axis(name, numbers(places), start, end, ticks, labels)
 
 
-def descent(facts: Facts) -> Descent:
+def descent(snapshot: StudySnapshot) -> Descent:
     """Which arm was mutated from which, for the arms with the most pulls and their ancestors.
 
     At most 200 arms. Only oracles that change a known arm (``oracles.Mutate``) name a parent.
@@ -138,7 +139,7 @@ def descent(facts: Facts) -> Descent:
         >>> [(arm.arm, arm.parent) for arm in insight.descent(insight.read(study)).arms]
         [(1, None)]
     """
-    known = facts.arms
+    known = snapshot.arms
     parents = known.parents
     n_children = sum(parent is not None for parent in parents)
     place = {arm: row for row, arm in enumerate(known.ids.tolist())} if n_children else {}
@@ -155,24 +156,22 @@ def descent(facts: Facts) -> Descent:
     rows = sorted(chosen)
     generation: dict[int, int] = {}
     found = []
-    for row, low, high in zip(rows, *known.intervals_of(np.array(rows, np.int64)), strict=True):
-        record = known.records[row]
-        parent = place.get(record.parent or 0)
+    for row, arm in zip(rows, rows_of(snapshot, rows), strict=True):
+        parent = place.get(arm.parent or 0)
         generation[row] = 0 if parent is None else generation.get(parent, -1) + 1
-        has_mean = record.tally.n_rewards > 0
         found.append(
             Descendant(
-                arm=record.id,
-                parent=None if parent is None else record.parent,
-                mutated=record.mutated,
-                origin=record.origin,
-                state=record.state,
+                arm=arm.id,
+                parent=None if parent is None else arm.parent,
+                mutated=arm.mutated,
+                origin=arm.origin,
+                state=arm.state,
                 generation=generation[row],
-                n_pulls=record.tally.n_pulls,
-                mean=number(known.means[row]),
-                low=number(low) if has_mean else None,
-                high=number(high) if has_mean else None,
-                config=config_text(record.config),
+                n_pulls=arm.n_pulls,
+                mean=arm.mean,
+                low=arm.low,
+                high=arm.high,
+                config=config_text(arm.config),
             )
         )
     return Descent(found, len(known), n_children)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from imabo.insight.tables import Sort
+from imabo.insight.arm_table import Sort
 from imabo.server.wire import Config
 
 State = Literal["active", "paused", "retired"]

@@ -65,22 +65,21 @@ class Parameter(ABC):
         """Return the positional and the non-default keyword arguments that rebuild this."""
 
     @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Return every setting but the conditions as JSON-safe values."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return every setting as JSON-safe values."""
+        when = {name: list(values) for name, values in self.when.items()}
+        return {"type": self.type_name, **self._settings(), "when": when}
 
     def cells(self, u: Floats) -> tuple[Floats, Floats]:
-        """Return the edges, in unit coordinates, of the cell that each position lies in.
+        """Return the lower and upper edges of the cells that positions in [0, 1] lie in.
 
-        Args:
-            u: Positions in [0, 1], any shape.
-
-        Returns:
-            Lower and upper edges; both equal ``u`` where the parameter is a continuum.
+        Both equal ``u`` where the parameter is a continuum.
         """
         u = np.asarray(u, dtype=np.float64)
-        if self.n_cells is None:
-            return u, u
-        return equal_cells(u, self.n_cells)
+        return (u, u) if self.n_cells is None else equal_cells(u, self.n_cells)
 
     def with_when(self, when: Mapping[str, Any]) -> Parameter:
         """Return the same parameter under other conditions."""
@@ -89,14 +88,8 @@ class Parameter(ABC):
 
     def _conditions(self) -> dict[str, Any]:
         """Return `when` the way a person would write it, as keyword arguments."""
-        if not self.when:
-            return {}
-        return {
-            "when": {
-                name: values[0] if len(values) == 1 else list(values)
-                for name, values in self.when.items()
-            }
-        }
+        when = {k: v[0] if len(v) == 1 else list(v) for k, v in self.when.items()}
+        return {"when": when} if when else {}
 
     def _set(self, **attributes: Any) -> None:
         for name, value in attributes.items():
@@ -114,7 +107,7 @@ class Parameter(ABC):
         raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} is immutable; build a new one instead")
+        self.__setattr__(name, None)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parameter):
@@ -125,9 +118,7 @@ class Parameter(ABC):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        args, kwargs = self.arguments()
-        parts = [repr(arg) for arg in args] + [f"{k}={v!r}" for k, v in kwargs.items()]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return _call(self, with_when=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         args, kwargs = self.arguments()
@@ -135,29 +126,76 @@ class Parameter(ABC):
 
 
 def equal_cells(u: Floats, n_cells: Any) -> tuple[Floats, Floats]:
-    """Return the edges of the equally wide cells that hold the positions ``u``.
-
-    Example:
-        >>> equal_cells(np.array([0.0, 0.3, 1.0]), 4)
-        (array([0.  , 0.25, 0.75]), array([0.25, 0.5 , 1.  ]))
-    """
+    """Return the edges of the equally wide cells that hold the positions ``u``."""
     index = np.clip(np.floor(u * n_cells), 0, n_cells - 1)
     # The minimum and maximum keep u inside its cell where a division rounds past it.
     return np.minimum(index / n_cells, u), np.maximum((index + 1) / n_cells, u)
 
 
+class Scaled(Parameter):
+    """What `Float` and `Int` share: two bounds, a scale, and perhaps a grid."""
+
+    __slots__ = ("high", "log", "low", "step")
+
+    no_step: ClassVar[int | None]
+    low: float
+    high: float
+    log: bool
+    step: float | None
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the positional and the non-default keyword arguments that rebuild this."""
+        log = {"log": True} if self.log else {}
+        step = {} if self.step == self.no_step else {"step": self.step}
+        return (self.low, self.high), {**log, **step, **self._conditions()}
+
+    def _settings(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high, "log": self.log, "step": self.step}
+
+    def _number(self, value: object, needed: str) -> int | float:
+        """Return a value as a plain number, or say that one is needed."""
+        try:
+            clean = plain(value)
+        except ValueError as error:
+            raise refuse(self, value, str(error)) from None
+        if isinstance(clean, bool) or not isinstance(clean, int | float):
+            raise refuse(self, value, f"{needed} is needed, not a {type(value).__name__}")
+        return clean
+
+
+def check_order(shown: str, low: float, high: float) -> None:
+    """Refuse an empty range."""
+    if low > high:
+        raise InvalidSpace(
+            f"{shown} has low {show(low)} above high {show(high)}",
+            "the range is empty",
+            "swap the bounds",
+        )
+
+
+def unreached(shown: str, high: float, below: float, above: float) -> InvalidSpace:
+    """Build the error for a high that is not on the grid."""
+    return InvalidSpace(
+        f"{shown} has a high of {show(high)} that its steps never reach",
+        f"the nearest values on the grid are {show(below)} and {show(above)}",
+        "use one of them as high",
+    )
+
+
+def _call(parameter: Parameter, *, with_when: bool) -> str:
+    """Write the call that makes a parameter, in at most about 200 letters without ``when``."""
+    args, kwargs = parameter.arguments()
+    named = [f"{k}={v!r}" for k, v in kwargs.items() if with_when or k != "when"]
+    inside = ", ".join([*map(repr, args), *named])
+    if len(inside) > 200 and not with_when:
+        inside = inside[:197] + "..."
+    return f"{type(parameter).__name__}({inside})"
+
+
 def refuse(parameter: Parameter, value: object, why: str) -> InvalidConfig:
     """Build the error for a value that a parameter does not take."""
-    args, kwargs = parameter.arguments()
-    kwargs.pop("when", None)
-    bare = ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in kwargs.items())])
-    if len(bare) > 200:
-        bare = bare[:197] + "..."
-    return InvalidConfig(
-        f"the value {show(value)} is not allowed",
-        why,
-        f"give a value of {type(parameter).__name__}({bare})",
-    )
+    fix = f"give a value of {_call(parameter, with_when=False)}"
+    return InvalidConfig(f"the value {show(value)} is not allowed", why, fix)
 
 
 def flag(owner: str, name: str, value: object) -> bool:
@@ -185,16 +223,7 @@ def number(owner: str, name: str, value: object) -> int | float:
 
 
 def listed_values(where: str, given: object) -> tuple[Scalar, ...]:
-    """Normalise "a value or a list of values": plain, without repeats, in one fixed order.
-
-    Args:
-        where: What the values belong to, for the message.
-        given: One scalar, or a list, tuple, range, set or frozenset of them.
-
-    Example:
-        >>> listed_values("when['k']", [3, 1, 1.0])
-        (1, 3)
-    """
+    """Normalise "a value or a list of values": plain, without repeats, in one fixed order."""
     items = list(given) if isinstance(given, list | tuple | range | set | frozenset) else [given]
     if not items:
         raise InvalidSpace(

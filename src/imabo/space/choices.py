@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from imabo.errors import InvalidConfig, InvalidSpace
+from imabo.errors import InvalidSpace
 from imabo.space.base import Parameter, flag, normalise_when, refuse
 from imabo.space.scalars import Scalar, plain, show, value_key
 
@@ -95,13 +95,10 @@ class Choice(Parameter):
         try:
             index = self._index.get(value_key(plain(value)))
         except ValueError as error:
-            raise self._refuse(value, str(error)) from None
+            raise refuse(self, value, str(error)) from None
         if index is None:
-            raise self._refuse(value, "it is not one of the listed values")
+            raise refuse(self, value, "it is not one of the listed values")
         return self.choices[index]
-
-    def _refuse(self, value: object, why: str) -> InvalidConfig:
-        return refuse(self, value, why)
 
     def values(self) -> Iterator[Scalar]:
         """Yield the listed values in order."""
@@ -111,11 +108,5 @@ class Choice(Parameter):
         """Return the positional and the non-default keyword arguments that rebuild this."""
         return self.choices, {**({"ordered": True} if self.ordered else {}), **self._conditions()}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every setting as JSON-safe values."""
-        return {
-            "type": self.type_name,
-            "values": list(self.choices),
-            "ordered": self.ordered,
-            "when": {name: list(values) for name, values in self.when.items()},
-        }
+    def _settings(self) -> dict[str, Any]:
+        return {"values": list(self.choices), "ordered": self.ordered}

@@ -1,4 +1,4 @@
-"""Conditions and forbidden combinations, checked against the parameters they name."""
+"""What a space is declared with: parameters, conditions and forbidden combinations, checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from imabo.errors import InvalidConfig, InvalidSpace
-from imabo.space.base import Parameter, listed_values
+from imabo.space.base import Parameter, listed_values, parameter_name
 from imabo.space.scalars import Scalar, show, value_key
 
 # A requirement: this parameter is active and the key of its value is in this set.
@@ -19,14 +19,7 @@ _ABSENT = object()
 
 
 def matches(config: Mapping[str, Scalar], requirements: Iterable[Requirement]) -> bool:
-    """Say whether every requirement holds; a parameter that is not active fulfils none.
-
-    Example:
-        >>> matches({"model": "large"}, [("model", frozenset({"large", "huge"}))])
-        True
-        >>> matches({}, [("model", frozenset({"large"}))])
-        False
-    """
+    """Say whether every requirement holds; a parameter that is not active fulfils none."""
     for name, keys in requirements:
         value: Any = config.get(name, _ABSENT)
         if value is True or value is False:
@@ -39,6 +32,39 @@ def matches(config: Mapping[str, Scalar], requirements: Iterable[Requirement]) -
 def requirements_of(listed: Mapping[str, tuple[Scalar, ...]]) -> tuple[Requirement, ...]:
     """Turn lists of values into sets of keys, for fast checks."""
     return tuple((name, frozenset(map(value_key, values))) for name, values in listed.items())
+
+
+def collect(
+    parameters: Mapping[str, Parameter] | None, named: Mapping[str, Parameter]
+) -> dict[str, Parameter]:
+    """Merge the two ways of naming parameters and check that they are parameters."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise InvalidSpace(
+            f"Space got {show(parameters)}",
+            "the parameters are a mapping from names to Float, Int or Choice",
+            "pass a dict or keyword arguments",
+        )
+    collected: dict[str, Parameter] = {}
+    for name, parameter in [*(parameters or {}).items(), *named.items()]:
+        clean = parameter_name(name)
+        if clean in collected:
+            raise InvalidSpace(
+                f"parameter {clean!r} is declared twice",
+                "a name stands for one parameter",
+                "remove one of the two",
+            )
+        if not isinstance(parameter, Parameter):
+            raise InvalidSpace(
+                f"parameter {clean!r} is {show(parameter)}",
+                "a parameter is a Float, an Int or a Choice",
+                f"write for instance Choice({show(parameter)})",
+            )
+        collected[clean] = parameter
+    if not collected:
+        raise InvalidSpace(
+            "the space has no parameters", "there is nothing to tune", "declare at least one"
+        )
+    return collected
 
 
 def resolve_conditions(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:

@@ -32,21 +32,13 @@ class TooEntangled(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueClass:
-    """Values of one parameter that every condition and every clause treats alike.
-
-    Attributes:
-        count: How many there are (None: infinitely many).
-        mass: Their share of P0.
-        starts: Lower ends of the unit intervals that they fill.
-        widths: Lengths of these intervals.
-        taken: For "all that are not mentioned", the keys of those that are; else None.
-    """
+    """Values of one parameter that every condition and every clause treats alike."""
 
     count: Count
-    mass: float
-    starts: Floats
+    mass: float  # their share of P0
+    starts: Floats  # lower ends of the unit intervals that they fill
     widths: Floats
-    taken: frozenset[Hashable] | None = None
+    taken: frozenset[Hashable] | None = None  # of "all that are not mentioned": those that are
 
     def draw(self, parameter: Parameter, rng: np.random.Generator) -> float:
         """Draw a unit coordinate from P0 restricted to this class."""
@@ -70,12 +62,7 @@ def _pick(weights: Floats, rng: np.random.Generator) -> int:
 
 
 def total(counts: Iterable[Count]) -> Count:
-    """Add counts, where None stands for infinity.
-
-    Example:
-        >>> total([2, 3]), total([2, None])
-        (5, None)
-    """
+    """Add counts, where None stands for infinity."""
     result = 0
     for count in counts:
         if count is None:
@@ -85,12 +72,7 @@ def total(counts: Iterable[Count]) -> Count:
 
 
 def product(counts: Iterable[Count]) -> Count:
-    """Multiply counts, where None stands for infinity and zero times infinity is zero.
-
-    Example:
-        >>> product([2, 3]), product([2, None]), product([None, 0])
-        (6, None, 0)
-    """
+    """Multiply counts, where None stands for infinity and zero times infinity is zero."""
     factors = list(counts)
     if 0 in factors:
         return 0
@@ -98,14 +80,7 @@ def product(counts: Iterable[Count]) -> Count:
 
 
 class Counter:
-    """Counts and draws the allowed configurations of a space.
-
-    Args:
-        order: Names, parents before children.
-        parameters: The parameters by name.
-        conditions: For each name, what its parents have to be.
-        clauses: The forbidden combinations.
-    """
+    """Counts and draws the allowed configurations of a space; ``order`` has parents first."""
 
     def __init__(
         self,
@@ -140,11 +115,7 @@ class Counter:
         self._parts = self._split(tuple(range(len(order))), tuple(range(len(clauses))))
 
     def count(self) -> tuple[Count, float]:
-        """Return the number of allowed configurations (None: infinite) and their share of P0.
-
-        Raises:
-            TooEntangled: Past the bound on the number of steps.
-        """
+        """Return the number of allowed configurations (None: infinite) and their share of P0."""
         try:
             solved = [self._solve(part) for part in self._parts]
             return product([count for count, _ in solved]), math.prod(mass for _, mass in solved)

@@ -8,15 +8,24 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from imabo.errors import InvalidSpace
-from imabo.space.base import MOST_CELLS, Parameter, flag, normalise_when, number, refuse
-from imabo.space.scalars import plain, show
+from imabo.space.base import (
+    MOST_CELLS,
+    Scaled,
+    check_order,
+    flag,
+    normalise_when,
+    number,
+    refuse,
+    unreached,
+)
+from imabo.space.scalars import show
 
 LARGEST = 1e300  # leaves room to round without overflow
 # On a log scale this short the linear scale gives the same draws, and keeps every digit.
 SHORTEST_LOG = 1e-9
 
 
-class Float(Parameter):
+class Float(Scaled):
     """A real number between two bounds, both included.
 
     A continuous value is kept to a ten-trillionth of the range, or to about 13 significant digits
@@ -40,14 +49,10 @@ class Float(Parameter):
 
     __slots__ = (
         "_decimals", "_first", "_floor", "_form", "_roof", "_scale", "_span", "_stride",
-        "high", "log", "low", "step",
     )  # fmt: skip
 
     type_name: ClassVar[str] = "float"
-    low: float
-    high: float
-    log: bool
-    step: float | None
+    no_step: ClassVar[int | None] = None
     _span: float  # length of the range, or of the log range where _form is set
     _decimals: int  # digits after the point that a linear value keeps
     _form: str | None  # format that keeps the significant digits of a log value
@@ -69,12 +74,7 @@ class Float(Parameter):
         step = None if step is None else _real("step", step)
         log = flag("Float", "log", log)
         shown = f"Float({low!r}, {high!r}, log={log}, step={step!r})"
-        if low > high:
-            raise InvalidSpace(
-                f"{shown} has low {low!r} above high {high!r}",
-                "the range is empty",
-                "swap the bounds",
-            )
+        check_order(shown, low, high)
         if log and low <= 0:
             raise InvalidSpace(
                 f"{shown} has a log scale from {low!r}",
@@ -147,12 +147,7 @@ class Float(Parameter):
             )
         if steps.denominator != 1:
             below = first + math.floor(steps) * stride
-            raise InvalidSpace(
-                f"{shown} has a high of {self.high!r} that its steps never reach",
-                f"the nearest values on the grid are {float(below)!r} "
-                f"and {float(below + stride)!r}",
-                "use one of them as high",
-            )
+            raise unreached(shown, self.high, float(below), float(below + stride))
         scale = math.lcm(first.denominator, stride.denominator)
         n_values = int(steps) + 1
         self._set(
@@ -168,6 +163,10 @@ class Float(Parameter):
         top, bottom = float(value).as_integer_ratio()
         distance, unit = top * self._scale - self._first * bottom, self._stride * bottom
         return (2 * distance + unit) // (2 * unit)
+
+    def _at(self, index: int) -> float:
+        # Dividing two ints rounds once: the float nearest to the exact decimal.
+        return (self._first + index * self._stride) / self._scale
 
     def _kept(self, value: float) -> float:
         """Round to the digits that are kept; what rounds like a bound is that bound."""
@@ -198,7 +197,6 @@ class Float(Parameter):
                 index = self.n_cells - 1
             if index <= 0:
                 return self.low
-            # Dividing two ints rounds once: the float nearest to the exact decimal.
             return (self._first + index * self._stride) / self._scale
         if u <= 0.0:
             return self.low
@@ -210,28 +208,17 @@ class Float(Parameter):
 
     def validate(self, value: object) -> float:
         """Return the value as a float with the digits that are kept, or raise `InvalidConfig`."""
-        try:
-            clean = plain(value)
-        except ValueError as error:
-            raise refuse(self, value, str(error)) from None
-        if isinstance(clean, bool) or not isinstance(clean, int | float):
-            raise refuse(self, value, f"a number is needed, not a {type(value).__name__}")
-        real = float(clean)
+        real = float(self._number(value, "a number"))
         if not self.low <= real <= self.high:
             raise refuse(self, value, f"it is outside [{self.low!r}, {self.high!r}]")
         if self.step is None:
             return self._kept(real)
         index = self._nearest(real)
-        grid = (self._first + index * self._stride) / self._scale
+        grid = self._at(index)
         noise = max(1e-9 * self.step, 2 * math.ulp(max(abs(self.low), abs(self.high))))
         if abs(grid - real) > noise:
-            shift = 1 if grid < real else -1
-            other = (self._first + (index + shift) * self._stride) / self._scale
-            raise refuse(
-                self,
-                value,
-                f"the nearest values on the grid are {min(grid, other)!r} and {max(grid, other)!r}",
-            )
+            low, high = sorted((grid, self._at(index + (1 if grid < real else -1))))
+            raise refuse(self, value, f"the nearest values on the grid are {low!r} and {high!r}")
         return grid + 0.0
 
     def values(self) -> Iterator[float]:
@@ -240,27 +227,7 @@ class Float(Parameter):
             raise InvalidSpace(
                 f"{self!r} is a continuum", "its values cannot be listed", "give it a step"
             )
-        return (
-            (self._first + index * self._stride) / self._scale if index else self.low
-            for index in range(self.n_cells)
-        )
-
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the positional and the non-default keyword arguments that rebuild this."""
-        log = {"log": True} if self.log else {}
-        step = {"step": self.step} if self.step is not None else {}
-        return (self.low, self.high), {**log, **step, **self._conditions()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every setting as JSON-safe values."""
-        return {
-            "type": self.type_name,
-            "low": self.low,
-            "high": self.high,
-            "log": self.log,
-            "step": self.step,
-            "when": {name: list(values) for name, values in self.when.items()},
-        }
+        return (self._at(index) if index else self.low for index in range(self.n_cells))
 
 
 def _real(name: str, value: object) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -98,10 +98,8 @@ def _condition(item: Any, parameters: Mapping[str, Parameter]) -> Listed:
             item, "conditions joined by 'or' cannot be expressed", "join them by 'and' only"
         )
     parent = item.parent.name
-    if isinstance(item, known.EqualsCondition):
-        return {parent: _legal(item, parameters[parent], [item.value])}
-    if isinstance(item, known.InCondition):
-        return {parent: _legal(item, parameters[parent], item.values)}
+    if isinstance(item, known.EqualsCondition | known.InCondition):
+        return {parent: _legal(item, parameters[parent])}
     if isinstance(
         item, known.NotEqualsCondition | known.GreaterThanCondition | known.LessThanCondition
     ):
@@ -126,12 +124,9 @@ def _forbidden(item: Any, parameters: Mapping[str, Parameter]) -> list[Listed]:
                 listed = _both(listed, part)
             joined.append(listed)
         return [listed for listed in joined if all(listed.values())]  # an empty one never matches
-    if isinstance(item, known.ForbiddenEqualsClause):
+    if isinstance(item, known.ForbiddenEqualsClause | known.ForbiddenInClause):
         name = item.hyperparameter.name
-        return [{name: _legal(item, parameters[name], [item.value])}]
-    if isinstance(item, known.ForbiddenInClause):
-        name = item.hyperparameter.name
-        return [{name: _legal(item, parameters[name], item.values)}]
+        return [{name: _legal(item, parameters[name])}]
     kinds = (
         known.ForbiddenGreaterThanClause,
         known.ForbiddenGreaterThanEqualsClause,
@@ -149,9 +144,10 @@ def _forbidden(item: Any, parameters: Mapping[str, Parameter]) -> list[Listed]:
     )
 
 
-def _legal(item: object, parameter: Parameter, values: Iterable[object]) -> list[Scalar]:
-    """Write listed values the way the parameter does."""
+def _legal(item: Any, parameter: Parameter) -> list[Scalar]:
+    """Write the value or the values of an item the way the parameter does."""
     try:
+        values = item.values if hasattr(item, "values") else [item.value]
         return [parameter.validate(value) for value in values]
     except InvalidConfig as error:
         raise _unsupported(item, f"{error.what}: {error.why}", error.fix) from None

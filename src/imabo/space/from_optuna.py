@@ -13,12 +13,7 @@ from imabo.space.scalars import show
 
 
 def convert(distributions: object) -> dict[str, Parameter]:
-    """Turn a mapping of Optuna distributions into parameters, in the same order.
-
-    Args:
-        distributions: Name to ``FloatDistribution``, ``IntDistribution`` or
-            ``CategoricalDistribution``.
-    """
+    """Turn a mapping of Optuna distributions into parameters, in the same order."""
     if not isinstance(distributions, Mapping):
         raise InvalidSpace(
             f"from_optuna got {show(distributions)}",

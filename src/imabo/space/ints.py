@@ -12,20 +12,22 @@ from imabo.errors import InvalidSpace
 from imabo.space.base import (
     MOST_CELLS,
     Floats,
-    Parameter,
+    Scaled,
+    check_order,
     equal_cells,
     flag,
     normalise_when,
     number,
     refuse,
+    unreached,
 )
-from imabo.space.scalars import plain, show
+from imabo.space.scalars import show
 
 # Above this, neighbours on the log scale fall together in a float64 unit coordinate.
 LARGEST_LOG = 2**42
 
 
-class Int(Parameter):
+class Int(Scaled):
     """A whole number between two bounds, both included.
 
     On the linear scale every value owns an equally wide cell of the unit interval. On the log
@@ -45,12 +47,12 @@ class Int(Parameter):
         (7937, 256, 1447, 8192)
     """
 
-    __slots__ = ("_floor", "_span", "high", "log", "low", "step")
+    __slots__ = ("_floor", "_span")
 
     type_name: ClassVar[str] = "int"
+    no_step: ClassVar[int | None] = 1
     low: int
     high: int
-    log: bool
     step: int
     n_values: int
     _floor: float  # low - 0.5, the lower edge of the log scale
@@ -71,19 +73,10 @@ class Int(Parameter):
             raise InvalidSpace(
                 f"{shown} has step {show(step)}", "a step is at least 1", "use a positive step"
             )
-        if low > high:
-            raise InvalidSpace(
-                f"{shown} has low {show(low)} above high {show(high)}",
-                "the range is empty",
-                "swap the bounds",
-            )
+        check_order(shown, low, high)
         if (high - low) % step:
             below = high - (high - low) % step
-            raise InvalidSpace(
-                f"{shown} has a high of {show(high)} that its steps never reach",
-                f"the nearest values on the grid are {show(below)} and {show(below + step)}",
-                "use one of them as high",
-            )
+            raise unreached(shown, high, below, below + step)
         n_values = (high - low) // step + 1
         if n_values > MOST_CELLS:
             raise InvalidSpace(
@@ -133,18 +126,10 @@ class Int(Parameter):
 
     def validate(self, value: object) -> int:
         """Return the value as an int, or raise `InvalidConfig` with the reason."""
-        if type(value) is not int:
-            try:
-                clean = plain(value)
-            except ValueError as error:
-                raise refuse(self, value, str(error)) from None
-            if isinstance(clean, bool) or not isinstance(clean, int | float):
-                raise refuse(self, value, f"a whole number is needed, not a {type(value).__name__}")
-            if clean != int(clean):
-                raise refuse(self, value, "it is not a whole number")
-            whole = int(clean)
-        else:
-            whole = value
+        clean = value if type(value) is int else self._number(value, "a whole number")
+        whole = int(clean)
+        if clean != whole:
+            raise refuse(self, value, "it is not a whole number")
         if not self.low <= whole <= self.high:
             raise refuse(self, value, f"it is outside [{self.low}, {self.high}]")
         if self.step != 1 and (whole - self.low) % self.step:
@@ -157,23 +142,6 @@ class Int(Parameter):
     def values(self) -> Iterator[int]:
         """Yield every value in rising order."""
         return iter(range(self.low, self.high + 1, self.step))
-
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the positional and the non-default keyword arguments that rebuild this."""
-        log = {"log": True} if self.log else {}
-        step = {"step": self.step} if self.step != 1 else {}
-        return (self.low, self.high), {**log, **step, **self._conditions()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every setting as JSON-safe values."""
-        return {
-            "type": self.type_name,
-            "low": self.low,
-            "high": self.high,
-            "log": self.log,
-            "step": self.step,
-            "when": {name: list(values) for name, values in self.when.items()},
-        }
 
 
 def _whole(name: str, value: object) -> int:

@@ -18,20 +18,9 @@ LARGEST_INT = int(sys.float_info.max)
 
 
 def plain(value: object) -> Scalar:
-    """Turn a value into the plain Python scalar it stands for, or say why it cannot be one.
+    """Turn a value into the plain Python scalar it stands for, or raise ``ValueError`` with why.
 
-    Args:
-        value: Anything; NumPy scalars and subclasses of the plain types are accepted.
-
-    Returns:
-        A ``str``, ``int``, finite ``float``, ``bool`` or ``None``; ``-0.0`` becomes ``0.0``.
-
-    Raises:
-        ValueError: With the reason, when the value is not a JSON-safe scalar.
-
-    Example:
-        >>> plain(np.int64(3)), plain(-0.0), plain(np.bool_(True))
-        (3, 0.0, True)
+    NumPy scalars and subclasses of the plain types are accepted; ``-0.0`` becomes ``0.0``.
     """
     if value is None:
         return None
@@ -63,24 +52,14 @@ def is_duration(value: object) -> bool:
 
 
 def value_key(value: Scalar) -> Hashable:
-    """Give a key that is equal for equal values: 1 and 1.0 are one value, True and 1 are two.
-
-    Example:
-        >>> value_key(1) == value_key(1.0), value_key(True) == value_key(1)
-        (True, False)
-    """
+    """Give a key that is equal for equal values: 1 and 1.0 are one value, True and 1 are two."""
     if value is True or value is False:
         return ("bool", value)
     return value
 
 
 def sort_key(value: Scalar) -> tuple[int, float | int, str]:
-    """Order values of any plain type, so that a set of values has one way to be written.
-
-    Example:
-        >>> sorted(["b", 2, None, 1.5, True], key=sort_key)
-        [None, True, 1.5, 2, 'b']
-    """
+    """Order values of any plain type, so that a set of values has one way to be written."""
     if value is None:
         return (0, 0, "")
     if isinstance(value, bool):
@@ -91,12 +70,7 @@ def sort_key(value: Scalar) -> tuple[int, float | int, str]:
 
 
 def show(value: object, limit: int = 80) -> str:
-    """Write any value for an error message, shortened, without ever failing.
-
-    Example:
-        >>> show("x" * 100, limit=12)
-        "'xxxxxxxx..."
-    """
+    """Write any value for an error message, shortened, without ever failing."""
     try:
         text = repr(value)
     except Exception:  # a message about a bad value must not fail because the value is bad
@@ -105,12 +79,7 @@ def show(value: object, limit: int = 80) -> str:
 
 
 def text_of(value: Scalar) -> str:
-    """Write one plain value as canonical JSON: equal values give equal text.
-
-    Example:
-        >>> text_of(1.0), text_of(True), text_of(0.1), text_of(None)
-        ('1', 'true', '0.1', 'null')
-    """
+    """Write one plain value as canonical JSON: equal values give equal text."""
     kind = type(value)
     if kind is str:
         return encode_basestring_ascii(value)  # type: ignore[arg-type]
@@ -127,17 +96,7 @@ def text_of(value: Scalar) -> str:
 def identity(config: Mapping[str, Scalar]) -> str:
     """Write a validated configuration as canonical JSON: two equal ones give the same text.
 
-    Args:
-        config: A configuration of plain scalars, in any key order.
-
-    Returns:
-        JSON with sorted keys, in which whole numbers have no ``.0``.
-
-    Example:
-        >>> identity({"b": 1.0, "a": True}) == identity({"a": True, "b": 1})
-        True
-        >>> identity({"b": 1.0, "a": True})
-        '{"a":true,"b":1}'
+    Keys are sorted, and whole numbers have no ``.0``.
     """
     items = [f"{encode_basestring_ascii(key)}:{text_of(config[key])}" for key in sorted(config)]
     return "{" + ",".join(items) + "}"

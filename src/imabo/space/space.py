@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imabo.errors import ImaboError, InvalidSpace
-from imabo.space import document, scalars
+from imabo.space import from_dict, scalars
 from imabo.space.base import Floats, Parameter, equal_cells
 from imabo.space.conditions import (
+    collect,
     matches,
     parents_first,
     requirements_of,
@@ -22,10 +23,8 @@ from imabo.space.conditions import (
     resolve_forbid,
 )
 from imabo.space.counting import Counter, TooEntangled
-from imabo.space.declaration import collect
-from imabo.space.listing import walk
 from imabo.space.scalars import Config, Scalar, show, value_key
-from imabo.space.validation import Plan, canonical_config, check_forbidden
+from imabo.space.validation import Plan, canonical_config, check_forbidden, walk
 
 if TYPE_CHECKING:
     import optuna
@@ -137,13 +136,9 @@ class Space:
         return self._count()
 
     def sample(self, rng: np.random.Generator) -> Config:
-        """Draw an allowed configuration from P0.
+        """Draw an allowed configuration from P0, the same one for the same state of ``rng``.
 
-        Args:
-            rng: The source of randomness; the same state gives the same configuration.
-
-        Returns:
-            A configuration that `validate` returns unchanged.
+        `validate` returns it unchanged.
 
         Example:
             >>> from imabo.space import Int, Space
@@ -174,17 +169,11 @@ class Space:
         return self.decode(units)
 
     def validate(self, config: Mapping[str, Any]) -> Config:
-        """Return the canonical form of a configuration, or say precisely what is wrong with it.
+        """Return the canonical form of a configuration: plain Python values in declared order.
 
-        Args:
-            config: Values of exactly the active parameters, in any order; NumPy scalars are fine.
-
-        Returns:
-            Plain Python values in declared order.
-
-        Raises:
-            InvalidConfig: With the parameter, the value and what is allowed. Unknown names come
-                first, then the parameters with parents before children, then the clauses.
+        It has values of exactly the active parameters, in any order; NumPy scalars are fine. Else
+        it is `InvalidConfig`, with the parameter, the value and what is allowed. Unknown names come
+        first, then the parameters with parents before children, then the clauses.
 
         Example:
             >>> from imabo.space import Float, Space
@@ -222,9 +211,7 @@ class Space:
     def encode(self, config: Config) -> tuple[Floats, NDArray[np.bool_]]:
         """Map a validated configuration to the unit cube.
 
-        Returns:
-            Units and activity mask in the order of `names`; inactive coordinates are 0.5 and
-            False.
+        Returns units and activity mask in the order of `names`; inactive ones are 0.5 and False.
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -240,13 +227,10 @@ class Space:
         return np.array(units), np.array(mask)
 
     def decode(self, units: Floats) -> Config:
-        """Map a point of the unit cube to the configuration whose cell holds it.
+        """Map a point of the unit cube, a number for each name, to the configuration there.
 
         Conditions are applied, so coordinates of inactive parameters do not matter. Forbidden
         combinations are not checked: see `is_forbidden`.
-
-        Args:
-            units: One number in [0, 1] for each name.
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -267,14 +251,9 @@ class Space:
         return any(matches(config, clause) for clause in self._clauses)
 
     def cells(self, units: Floats) -> tuple[Floats, Floats]:
-        """Return, for points of the unit cube, the edges of their cells in each coordinate.
+        """Return the lower and upper edges of the cells of points of the unit cube, (n, d) each.
 
-        Args:
-            units: Array of shape (n, d) with entries in [0, 1].
-
-        Returns:
-            Lower and upper edges, same shape; both equal ``units`` where a parameter is a
-            continuum.
+        Both equal ``units`` where a parameter is a continuum.
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -294,13 +273,8 @@ class Space:
     def settle(self, units: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Take points of the unit cube to where their configurations are, many at a time.
 
-        What `decode` and then `encode` do, up to the place within a cell of a log-scaled integer.
-
-        Args:
-            units: Array of shape (n, d) with entries in [0, 1].
-
-        Returns:
-            Units and activity masks of the same shape; inactive coordinates are 0.5 and False.
+        What `decode` and then `encode` do, up to the place within a cell of a log-scaled integer:
+        ``units`` and the results, units and activity masks, have the shape (n, d).
 
         Example:
             >>> from imabo.space import Choice, Float, Space
@@ -321,11 +295,7 @@ class Space:
         return np.where(mask, settled, 0.5), mask
 
     def _takes(
-        self,
-        name: str,
-        values: tuple[Any, ...],
-        settled: Floats,
-        mask: NDArray[np.bool_],
+        self, name: str, values: tuple[Any, ...], settled: Floats, mask: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Say which points have a parameter active, with one of some values."""
         column, parameter = self.names.index(name), self.parameters[name]
@@ -337,8 +307,7 @@ class Space:
     def configs(self) -> Iterator[Config]:
         """Yield every allowed configuration of a finite space once, always in the same order.
 
-        Raises:
-            InvalidSpace: If a parameter that can be active is a continuum.
+        If a parameter that can be active is a continuum, it is `InvalidSpace`.
 
         Example:
             >>> from imabo.space import Choice, Int, Space
@@ -362,33 +331,34 @@ class Space:
             >>> Space(x=Int(1, 3)).to_dict()["parameters"]
             [{'name': 'x', 'type': 'int', 'low': 1, 'high': 3, 'log': False, 'step': 1, 'when': {}}]
         """
-        return document.write(self.parameters, self.forbid)
+        # A list, so that the order is kept.
+        parameters = [{"name": name, **p.to_dict()} for name, p in self.parameters.items()]
+        return {"parameters": parameters, "forbid": self._listed_clauses()}
+
+    def _listed_clauses(self) -> list[dict[str, Any]]:
+        return [{name: list(values) for name, values in clause.items()} for clause in self.forbid]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Space:
         """Read a space that `to_dict` wrote, perhaps through JSON.
 
-        Raises:
-            InvalidSpace: With the place and the reason, for malformed input of any shape.
+        Malformed input of any shape is `InvalidSpace`, with the place and the reason.
 
         Example:
             >>> from imabo.space import Int, Space
             >>> Space.from_dict(Space(x=Int(1, 3)).to_dict())
             Space(x=Int(1, 3))
         """
-        parameters, forbid = document.read(data)
+        parameters, forbid = from_dict.convert(data)
         return cls(parameters, forbid=forbid)
 
     @classmethod
     def from_optuna(
         cls, distributions: Mapping[str, optuna.distributions.BaseDistribution]
     ) -> Space:
-        """Build the space that a dict of Optuna distributions describes.
+        """Build the space that a dict of float, integer or categorical distributions describes.
 
         Needs ``pip install "imabo[optuna]"``.
-
-        Args:
-            distributions: Name to float, integer or categorical distribution.
 
         Example:
             >>> from optuna.distributions import IntDistribution
@@ -448,8 +418,7 @@ class Space:
         else:
             parts = [repr(dict(self.parameters))]
         if self.forbid:
-            clauses = [{name: list(values) for name, values in c.items()} for c in self.forbid]
-            parts.append(f"forbid={clauses!r}")
+            parts.append(f"forbid={self._listed_clauses()!r}")
         return f"Space({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:

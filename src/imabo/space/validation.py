@@ -1,9 +1,9 @@
-"""Check a configuration against a space, and say precisely what is wrong with it."""
+"""The configurations of a space: what is wrong with one, and all of them in turn."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from imabo.errors import InvalidConfig
@@ -18,13 +18,7 @@ Plan: TypeAlias = list[tuple[int, str, Parameter, tuple[Requirement, ...]]]
 def canonical_config(config: object, plan: Plan, names: tuple[str, ...]) -> Config:
     """Return plain values of exactly the active parameters in declared order.
 
-    Args:
-        config: What the caller gave.
-        plan: The parameters, parents before children.
-        names: The names in declared order.
-
-    Raises:
-        InvalidConfig: For the first problem: unknown names, then the parameters in plan order.
+    `InvalidConfig` is of the first problem: unknown names, then the parameters in plan order.
     """
     if not isinstance(config, Mapping):
         raise InvalidConfig(
@@ -90,3 +84,46 @@ def _check_names(config: Mapping[Any, Any], names: tuple[str, ...]) -> None:
         "the space has no such parameter",
         f"write {close[0]!r}" if close else known,
     )
+
+
+def walk(
+    plan: Plan, names: tuple[str, ...], clauses: Sequence[tuple[Requirement, ...]]
+) -> Iterator[Config]:
+    """Yield each allowed configuration once, depth first, without holding the product in memory."""
+    # A clause is settled as soon as the last of its parameters is decided.
+    depth_of = {name: depth for depth, (_, name, _, _) in enumerate(plan)}
+    settled: list[list[tuple[Requirement, ...]]] = [[] for _ in plan]
+    for clause in clauses:
+        settled[max(depth_of[name] for name, _ in clause)].append(clause)
+    config: Config = {}
+    open_values: list[Iterator[Scalar]] = []  # what is still to try at each depth
+    while True:
+        if len(open_values) == len(plan):
+            yield {name: config[name] for name in names if name in config}
+        else:
+            _, _, parameter, conditions = plan[len(open_values)]
+            active = not conditions or matches(config, conditions)
+            open_values.append(parameter.values() if active else iter(()))
+            if not active:
+                continue
+        while open_values and not _advance(config, plan, open_values, settled):
+            open_values.pop()
+        if not open_values:
+            return
+
+
+def _advance(
+    config: Config,
+    plan: Plan,
+    open_values: list[Iterator[Scalar]],
+    settled: list[list[tuple[Requirement, ...]]],
+) -> bool:
+    """Put the next allowed value at the deepest level; without one, clear that level."""
+    depth = len(open_values) - 1
+    name = plan[depth][1]
+    for value in open_values[depth]:
+        config[name] = value
+        if not any(matches(config, clause) for clause in settled[depth]):
+            return True
+    config.pop(name, None)
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from imabo.demo.child import Child
+from imabo.demo.service import Child
 from imabo_rag.model_server import SAID
 
 

@@ -42,16 +42,35 @@ def titled(text: str, **more: Any) -> dict[str, Any]:
     return {"title": {"text": text}, **more}
 
 
+def category(labels: Sequence[str], **more: Any) -> dict[str, Any]:
+    """An axis of texts, in this order."""
+    return {"type": "category", "categoryorder": "array", "categoryarray": labels, **more}
+
+
+def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], name: str, **more: Any) -> Trace:
+    """Points, lines or texts."""
+    return {"type": "scatter", "mode": mode, "x": list(x), "y": list(y), "name": name, **more}
+
+
 def line(x: Column, y: Column, name: str, colour: str, **more: Any) -> Trace:
     """A line."""
     style = {"color": colour, "width": 2} | more.pop("line", {})
+    return scatter("lines", x, y, name, line=style, **more)
+
+
+def whiskers(rows: Sequence[tuple[float | None, ...]], colour: str, **more: Any) -> Trace:
+    """Error bars of means with the lower and upper ends of their intervals."""
+
+    def reach(end: float | None, mean: float | None) -> float:
+        return 0.0 if end is None or mean is None else abs(end - mean)
+
     return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": list(x),
-        "y": list(y),
-        "name": name,
-        "line": style,
+        "type": "data",
+        "symmetric": False,
+        "array": [reach(high, mean) for mean, _, high in rows],
+        "arrayminus": [reach(low, mean) for mean, low, _ in rows],
+        "thickness": 1.5,
+        "color": colour,
         **more,
     }
 
@@ -79,12 +98,7 @@ def level(mean: float, name: str, colour: str, start: float, end: float) -> Trac
 
 
 def safe(text: object, longest: int = _LONGEST) -> str:
-    """Text of a user, shortened, as Plotly shows it letter by letter.
-
-    Example:
-        >>> safe("<b>bold</b>")
-        '&lt;b&gt;bold&lt;/b&gt;'
-    """
+    """Text of a user, shortened, as Plotly shows it letter by letter."""
     shown = str(text)
     if len(shown) > longest:
         shown = shown[: longest - 1] + "…"
@@ -92,10 +106,5 @@ def safe(text: object, longest: int = _LONGEST) -> str:
 
 
 def whole(n: float) -> str:
-    """A count, for people.
-
-    Example:
-        >>> whole(6700)
-        '6,700'
-    """
+    """A count, for people."""
     return f"{int(n):,}"

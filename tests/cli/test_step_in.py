@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from imabo import Choice, Float, Int, Space, Study
-from imabo.cli.changing import read_config
 from imabo.cli.exits import UsageError
+from imabo.cli.step_in import read_config
 from imabo.errors import ImaboError, InvalidConfig
 from tests.cli.calls import N_PULLS, SMALLER, STUDY, Imabo, make_study
 

@@ -1,13 +1,14 @@
-"""How a study went: its reward over time, its active set, its traffic."""
+"""How a study went: its reward over time, its active set, its traffic, its cost and gain."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Ints, Restart, Totals
+from imabo.arms import ActiveSet, Floats, Restart, Totals
 from imabo.insight.estimates import (
     Estimate,
     estimate_of,
@@ -16,7 +17,8 @@ from imabo.insight.estimates import (
     random_estimate,
     ratio,
 )
-from imabo.insight.reading import Facts
+from imabo.insight.key_figures import best_of_all
+from imabo.insight.snapshot import StudySnapshot
 from imabo.policies import IMOSS, QRM2, UCBAIR, Informed
 from imabo.policies.base import Policy
 from imabo.policies.feedback import effective_total
@@ -25,6 +27,7 @@ ROLLING: Final = 5  # points that the rolling mean reaches back
 MOST_ARRIVALS: Final = 200  # marks of new arms
 MOST_ARMS: Final = 8  # arms with a share of traffic of their own
 _MOST_DUE: Final = 1 << 40
+_ROWS: Final = 8  # of a table that are multiplied together
 
 Column = list[float | None]
 
@@ -133,14 +136,43 @@ class Traffic:
     n_others: int
 
 
-def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An estimate of the price and of the yield of exploring, in units of reward.
+
+    Lists have an entry for each point of the past; the last is now.
+
+    Attributes:
+        pulls: Pulls served by then.
+        cost: What always serving today's best arm would have given more, at least 0.
+        cost_low: The same with the lower end of the best arm's interval.
+        cost_high: The same with its upper end.
+        gain: What was earned more than serving at random would have given.
+        gain_low: The same with the upper end of the estimate for random serving.
+        gain_high: The same with its lower end.
+        best_arm: The arm to compare with, None without rewards.
+        random: What serving at random gives.
+    """
+
+    pulls: Column
+    cost: Column
+    cost_low: Column
+    cost_high: Column
+    gain: Column
+    gain_low: Column
+    gain_high: Column
+    best_arm: int | None
+    random: Estimate
+
+
+def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTime:
     """The reward over time, beside serving at random and beside a chosen arm.
 
     Means are over the rewards that arrived between two points, whenever their pulls were served.
     The band is the interval of the mean of the rolling window (see ``estimates.mean_intervals``).
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         baseline: The id of an arm to compare with; None for none.
 
     Example:
@@ -151,19 +183,21 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
         >>> reward(insight.read(study)).rolling
         [0.5, 0.5]
     """
-    history, arms = facts.history, facts.arms
+    history, arms = snapshot.history, snapshot.arms
     before = np.maximum(np.arange(1, len(history)) - ROLLING, 0)
     n, sums, squares = history.n_rewards, history.sums, history.squares
     wide = n[1:] - n[before], sums[1:] - sums[before], squares[1:] - squares[before]
-    low, high = mean_intervals(*wide, facts.reward_range)
+    low, high = mean_intervals(*wide, snapshot.reward_range)
     has_any = wide[0] > 0
     chosen = None
     if baseline is not None:
         row = arms.row_of(baseline)
         chosen = estimate_of(
-            arms.n_rewards[row], arms.sums[row], arms.squares[row], facts.reward_range
+            arms.n_rewards[row], arms.sums[row], arms.squares[row], snapshot.reward_range
         )
-    picked = _evenly(len(arms), MOST_ARRIVALS)
+    # Evenly spread, the first and the last among them.
+    ends = 0, max(len(arms) - 1, 0)
+    picked = np.linspace(*ends, min(len(arms), MOST_ARRIVALS)).round().astype(np.int64)
     places = history.pulls_at(arms.admitted_at[picked])
     return RewardOverTime(
         pulls=numbers(history.n_pulls[1:]),
@@ -175,7 +209,7 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
         rolling_high=numbers(np.where(has_any, high, np.nan)),
         cumulative=numbers(ratio(sums[1:], n[1:])),
         window=ROLLING,
-        random=random_estimate(facts),
+        random=random_estimate(snapshot),
         baseline=chosen,
         baseline_arm=baseline,
         arrivals=[
@@ -183,17 +217,12 @@ def reward(facts: Facts, baseline: int | None = None) -> RewardOverTime:
             for row, place in zip(picked.tolist(), places, strict=True)
         ],
         n_arrivals=len(arms),
-        space_changes=[SpaceChange(*change) for change in facts.space_changes],
-        drifts=[NoticedDrift(*drift) for drift in facts.drifts],
+        space_changes=[SpaceChange(*change) for change in snapshot.space_changes],
+        drifts=[NoticedDrift(*drift) for drift in snapshot.drifts],
     )
 
 
-def _evenly(n: int, most: int) -> Ints:
-    """At most so many of n places, evenly spread, the first and the last among them."""
-    return np.linspace(0, max(n - 1, 0), min(n, most)).round().astype(np.int64)
-
-
-def growth(facts: Facts) -> Growth:
+def growth(snapshot: StudySnapshot) -> Growth:
     """The active set over time, and how many arms the policy wanted by then.
 
     The policy itself is asked at each point, with the counters of that point. Where the schedule
@@ -211,12 +240,12 @@ def growth(facts: Facts) -> Growth:
         >>> grown.n_active, grown.due, grown.law
         ([3.0, 4.0], [3.0, 5.0], 't^0.5')
     """
-    history = facts.history
-    law = _law(facts.policy)
-    restarts = _restarts(facts)
-    has_window = facts.study.window_s is not None
-    asked = _Counts(facts.space, reward_range=facts.reward_range, has_window=has_window)
-    n_configs = facts.space.n_configs if law is not None else None
+    history = snapshot.history
+    law = _law(snapshot.policy)
+    restarts = _restarts(snapshot)
+    has_window = snapshot.study.window_s is not None
+    asked = _Counts(snapshot.space, reward_range=snapshot.reward_range, has_window=has_window)
+    n_configs = snapshot.space.n_configs if law is not None else None
     effective, due = [], []
     for i in range(1, len(history)):
         n_pulls = int(history.n_pulls[i])
@@ -226,7 +255,7 @@ def growth(facts: Facts) -> Growth:
         asked.restart = [one for one in restarts if one.n_pulls < max(n_pulls, 1)][-1]
         effective.append(effective_total(asked))
         if law is not None:
-            wanted = _due(facts.policy, asked)
+            wanted = _due(snapshot.policy, asked)
             due.append(float(wanted if n_configs is None else min(wanted, n_configs)))
     return Growth(
         pulls=numbers(history.n_pulls[1:]),
@@ -251,12 +280,10 @@ class _Counts(ActiveSet):
 def _law(policy: Policy) -> str | None:
     """The growth schedule of a policy whose rule looks at nothing but counts."""
     rule = type(policy).growth
-    if isinstance(policy, IMOSS) and rule is IMOSS.growth:
+    if isinstance(policy, IMOSS | UCBAIR) and rule in (IMOSS.growth, UCBAIR.growth):
         return f"t^{policy.beta:g}"
     if isinstance(policy, Informed) and rule is Informed.growth:
         return f"{policy.scale:g} t^{policy.beta:g}"
-    if isinstance(policy, UCBAIR) and rule is UCBAIR.growth:
-        return f"t^{policy.beta:g}"
     if isinstance(policy, QRM2) and rule is QRM2.growth:
         return f"in phases of 2^r pulls, 2^({policy.alpha:g} r)"
     return None
@@ -264,43 +291,36 @@ def _law(policy: Policy) -> str | None:
 
 def _due(policy: Policy, arms: _Counts) -> int:
     """The fewest arms with which the policy admits no more."""
-    low, high = -1, 1  # more are wanted with low arms
-    while high < _MOST_DUE and _wants_more(policy, arms, high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _wants_more(policy, arms, middle):
-            low = middle
-        else:
-            high = middle
-    return high
+
+    def wants_more(n: int) -> bool:
+        arms.growing = n
+        return policy.growth(arms) is not None
+
+    high = 1
+    while high < _MOST_DUE and wants_more(high):
+        high *= 2
+    # More are wanted with half as many.
+    return bisect_left(range(high), True, high // 2, key=lambda n: not wants_more(n))
 
 
-def _wants_more(policy: Policy, arms: _Counts, n: int) -> bool:
-    arms.growing = n
-    return policy.growth(arms) is not None
-
-
-def _restarts(facts: Facts) -> list[Restart]:
+def _restarts(snapshot: StudySnapshot) -> list[Restart]:
     """Where the schedule started: first, and after each change of the space or of all the world."""
-    history = facts.history
+    history = snapshot.history
     found = [Restart()]
-    changes = [(at, n_pulls) for _, at, n_pulls in facts.space_changes[:-1]]
-    for at, n_pulls in [*changes, *facts.upheavals]:
+    changes = [(at, n_pulls) for _, at, n_pulls in snapshot.space_changes[:-1]]
+    for at, n_pulls in [*changes, *snapshot.upheavals]:
         after = min(int(np.searchsorted(history.at, at)), len(history) - 1)
-        came = (facts.arms.admitted_at > at) & (facts.arms.admitted_at <= history.at[after])
-        n_rewards, n_pending = (
-            int(np.interp(at, history.at, column))
-            for column in (history.n_rewards, history.n_pending)
-        )
+        came = (snapshot.arms.admitted_at > at) & (snapshot.arms.admitted_at <= history.at[after])
+        columns = (history.n_rewards, history.n_pending)
+        rewards, pending = (int(np.interp(at, history.at, column)) for column in columns)
         n_arms = int(history.n_active[after] - came.sum())
-        found.append(Restart(int(n_pulls), n_rewards, n_pending, max(n_arms, 0)))
-    if facts.space_version > 1:
-        found.append(facts.restart)
+        found.append(Restart(int(n_pulls), rewards, pending, max(n_arms, 0)))
+    if snapshot.space_version > 1:
+        found.append(snapshot.restart)
     return sorted(found, key=lambda one: one.n_pulls)
 
 
-def traffic(facts: Facts) -> Traffic:
+def traffic(snapshot: StudySnapshot) -> Traffic:
     """How the pulls were shared between the arms, from point to point.
 
     Example:
@@ -310,7 +330,7 @@ def traffic(facts: Facts) -> Traffic:
         >>> insight.traffic(insight.read(study)).totals
         [12.0]
     """
-    history, arms = facts.history, facts.arms
+    history, arms = snapshot.history, snapshot.arms
     rows = arms.best_by(arms.n_pulls, MOST_ARMS)
     totals = np.diff(history.n_pulls)
     known = np.diff(history.by_arm[:, rows], axis=0)
@@ -323,3 +343,57 @@ def traffic(facts: Facts) -> Traffic:
         totals=numbers(totals),
         n_others=max(len(arms) - len(rows), 0),
     )
+
+
+def cost(snapshot: StudySnapshot) -> Cost:
+    """What exploring has cost against today's best arm, and gained against serving at random.
+
+    Every pull served someone, whether its reward came back or not. So each counts with the mean of
+    its arm as it is known today (the mean of all rewards for an arm without any); the cost is the
+    pulls times the best arm's mean, less that, and the gain is that, less the pulls times the mean
+    of serving at random. The ranges carry the interval of the best arm's mean, or of the random
+    estimate, and nothing else: they are wide early on, and the best arm was picked because it
+    looked good, which makes the cost look a little high.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> for _ in range(3):
+        ...     study.tell(study.ask().id, 0.5)
+        >>> insight.cost(insight.read(study)).gain
+        [0.0]
+    """
+    history, known, totals = snapshot.history, snapshot.arms, snapshot.totals
+    pulls = history.n_pulls[1:]
+    overall = totals.reward_sum / totals.n_rewards if totals.n_rewards else np.nan
+    means = np.where(known.n_rewards > 0, known.means, overall)
+    worth = _products(history.by_arm[1:], means) if len(known) else np.full(len(pulls), np.nan)
+    top, at_random = best_of_all(snapshot), random_estimate(snapshot)
+    low, high = (None, None) if top is None else top.interval
+
+    def lost(mean: float | None) -> Column:
+        return numbers(np.maximum(pulls * (np.nan if mean is None else mean) - worth, 0.0))
+
+    def won(mean: float | None) -> Column:
+        return numbers(worth - pulls * (np.nan if mean is None else mean))
+
+    return Cost(
+        pulls=numbers(pulls),
+        cost=lost(None if top is None else top.mean),
+        cost_low=lost(low),
+        cost_high=lost(high),
+        gain=won(at_random.mean),
+        gain_low=won(at_random.high),
+        gain_high=won(at_random.low),
+        best_arm=None if top is None else top.arm,
+        random=at_random,
+    )
+
+
+def _products(table: Floats, column: Floats) -> Floats:
+    """Rows of a table times a column, a few at a time.
+
+    At once, NumPy's library would share them out to threads, which wait for each other longer than
+    the work takes, and the last digit would depend on how many there are.
+    """
+    return np.concatenate([table[i : i + _ROWS] @ column for i in range(0, len(table), _ROWS)])

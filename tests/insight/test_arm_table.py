@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from imabo import insight
 from imabo.confidence import bounded_interval
 from imabo.errors import InvalidSetting
-from imabo.insight import ArmRow, Facts
+from imabo.insight import ArmRow, StudySnapshot
 from tests.insight.story import eventful, instant
 
 EVENTFUL = eventful()
@@ -101,17 +101,17 @@ def test_settings_that_make_no_sense_are_refused(options: dict[str, Any]) -> Non
 
 def test_the_best_arms_are_those_of_the_highest_lower_end() -> None:
     study, _ = instant(300)
-    facts = insight.read(study)
-    found = insight.arms(facts, limit=7)
-    by_low = insight.arm_table(facts, sort="low", states=["active"], limit=7)
+    snapshot = insight.read(study)
+    found = insight.arms(snapshot, limit=7)
+    by_low = insight.arm_table(snapshot, sort="low", states=["active"], limit=7)
     assert [row.low for row in found.rows] == [row.low for row in by_low.rows]
     assert found.rows[0].is_best
-    by_pulls = insight.arms(facts, by="n_pulls", limit=3)
-    table = insight.arm_table(facts, sort="n_pulls", limit=3)
+    by_pulls = insight.arms(snapshot, by="n_pulls", limit=3)
+    table = insight.arm_table(snapshot, sort="n_pulls", limit=3)
     assert by_pulls.rows == table.rows
 
 
-def test_arms_out_of_service_come_after_those_in_service(any_facts: Facts) -> None:
-    states = [row.state == "active" for row in insight.arms(any_facts, limit=50).rows]
+def test_arms_out_of_service_come_after_those_in_service(any_snapshot: StudySnapshot) -> None:
+    states = [row.state == "active" for row in insight.arms(any_snapshot, limit=50).rows]
     assert states == sorted(states, reverse=True)
     assert len(states) <= 50

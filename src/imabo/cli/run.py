@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from imabo.cli.ending import ended_by_signals
+from imabo.cli.console import ended_by_signals
 from imabo.cli.output import say
 from imabo.cli.parser import make_parser
 from imabo.errors import MissingExtra

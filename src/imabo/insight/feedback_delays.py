@@ -9,7 +9,7 @@ import numpy as np
 
 from imabo.arms import Bools, Floats
 from imabo.insight.estimates import numbers
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 
 QUANTILES: Final = (0.1, 0.5, 0.9, 0.99)
 _MOST_POINTS: Final = 60
@@ -49,7 +49,7 @@ class Feedback:
     without: list[float | None]
 
 
-def feedback(facts: Facts) -> Feedback:
+def feedback(snapshot: StudySnapshot) -> Feedback:
     """How long rewards take, how many are still out, and how many will never come.
 
     The counts are exact. Delays come from at most 2,000 pulls from all over the past; pulls that
@@ -70,27 +70,27 @@ def feedback(facts: Facts) -> Feedback:
         >>> found.n_pending, found.arrived, found.quantiles[1]
         (2, [0.0, 0.5], (0.5, 30.0))
     """
-    sample, totals = facts.sample, facts.totals
+    sample, totals = snapshot.sample, snapshot.totals
     delays = sample.delays
     came = delays[np.isfinite(delays)]
     whole = sample.is_whole
-    ages = np.maximum(facts.last_at - sample.served_at[whole], 0.0)
+    ages = np.maximum(snapshot.last_at - sample.served_at[whole], 0.0)
     has_reward = np.isfinite(delays[whole])
     at, arrived = _arrivals(delays[whole], ages, has_reward)
-    by_age = _by_age(ages, has_reward)
+    by_age = [numbers(column) for column in _by_age(ages, has_reward)]
     return Feedback(
         n_pulls=totals.n_pulls,
         n_rewarded=totals.n_rewards,
         n_pending=totals.n_pending,
         n_expired=totals.n_expired,
-        window_s=facts.study.window_s,
+        window_s=snapshot.study.window_s,
         n_sampled=len(sample),
         quantiles=[(q, float(np.quantile(came, q))) for q in QUANTILES] if len(came) else [],
         delays_s=numbers(at),
         arrived=numbers(arrived),
-        ages_s=numbers(by_age[0]),
-        n_by_age=numbers(by_age[1]),
-        without=numbers(by_age[2]),
+        ages_s=by_age[0],
+        n_by_age=by_age[1],
+        without=by_age[2],
     )
 
 
@@ -118,9 +118,7 @@ def _by_age(ages: Floats, has_reward: Bools) -> tuple[Floats, Floats, Floats]:
     if not len(ages):
         return np.empty(0), np.empty(0), np.empty(0)
     order = np.argsort(ages, kind="stable")
-    parts = [part for part in np.array_split(order, min(_AGES, len(order))) if len(part)]
-    return (
-        np.array([ages[part].mean() for part in parts]),
-        np.array([float(len(part)) for part in parts]),
-        np.array([1.0 - has_reward[part].mean() for part in parts]),
-    )
+    parts = np.array_split(order, min(_AGES, len(order)))
+    groups = [(ages[part].mean(), len(part), 1.0 - has_reward[part].mean()) for part in parts]
+    at, n, without = np.array(groups).T
+    return at, n, without

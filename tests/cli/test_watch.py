@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from imabo import Study
-from imabo.cli.sparkline import labelled
+from imabo.cli.output import labelled_sparkline
 from tests.cli.calls import N_PULLS, STRANGE, STUDY, Imabo
 from tests.cli.terminals import Terminal
 from tests.server.running import RunningServer
@@ -127,4 +127,4 @@ def test_a_service_that_goes_away_and_comes_back_is_waited_for(
     ],
 )
 def test_a_trend_with_gaps_is_drawn_without_them(trend: list[float | None], line: str) -> None:
-    assert labelled(trend, 40, plain=True) == line
+    assert labelled_sparkline(trend, 40, plain=True) == line

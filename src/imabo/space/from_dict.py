@@ -1,8 +1,8 @@
-"""A space as plain JSON-safe values, and back, with a precise message for malformed input."""
+"""A space from plain JSON-safe values, with a precise message for malformed input."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from imabo.errors import InvalidSpace
@@ -10,7 +10,7 @@ from imabo.space.base import Parameter, parameter_name
 from imabo.space.choices import Choice
 from imabo.space.floats import Float
 from imabo.space.ints import Int
-from imabo.space.scalars import Scalar, show
+from imabo.space.scalars import show
 
 _SETTINGS = {
     "float": ({"low", "high"}, {"log", "step", "when"}),
@@ -19,26 +19,15 @@ _SETTINGS = {
 }
 
 
-def write(
-    parameters: Mapping[str, Parameter], forbid: Sequence[Mapping[str, tuple[Scalar, ...]]]
-) -> dict[str, Any]:
-    """Return parameters (a list, so that their order is kept) and clauses as JSON-safe values."""
-    return {
-        "parameters": [{"name": name, **p.to_dict()} for name, p in parameters.items()],
-        "forbid": [{name: list(values) for name, values in clause.items()} for clause in forbid],
-    }
-
-
-def read(data: object) -> tuple[dict[str, Parameter], list[Any]]:
-    """Read what `write` wrote; the clauses are checked by the space itself."""
+def convert(data: object) -> tuple[dict[str, Parameter], list[Any]]:
+    """Read what `Space.to_dict` wrote; the clauses are checked by the space itself."""
     if not isinstance(data, Mapping):
         raise _malformed("the space", data, "it has to be an object with the key 'parameters'")
     _check_keys("the space", data, {"parameters"}, {"forbid"})
     entries, forbid = data["parameters"], data.get("forbid", [])
-    if not isinstance(entries, list | tuple):
-        raise _malformed("'parameters'", entries, "it has to be a list of objects")
-    if not isinstance(forbid, list | tuple):
-        raise _malformed("'forbid'", forbid, "it has to be a list of objects")
+    for key, given in (("'parameters'", entries), ("'forbid'", forbid)):
+        if not isinstance(given, list | tuple):
+            raise _malformed(key, given, "it has to be a list of objects")
     parameters: dict[str, Parameter] = {}
     for number, entry in enumerate(entries):
         name, parameter = _read_parameter(f"parameters[{number}]", entry)

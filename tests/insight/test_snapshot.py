@@ -28,42 +28,42 @@ def test_a_study_opened_by_name_on_a_file_shows_the_same_as_the_one_that_was_pla
     before = insight.overview(insight.read(study))
     study.close()
     with Study.open("story", store=url) as opened:
-        facts = insight.read(opened)
-        assert insight.overview(facts) == before
-        assert facts.totals.n_pulls == 100
+        snapshot = insight.read(opened)
+        assert insight.overview(snapshot) == before
+        assert snapshot.totals.n_pulls == 100
 
 
 def test_the_facts_agree_with_the_study() -> None:
     study = eventful()
-    facts = insight.read(study)
+    snapshot = insight.read(study)
     assert [
         (arm.id, arm.n_pulls, arm.n_rewards, arm.n_pending, arm.state) for arm in study.arms()
     ] == [
         (r.id, r.tally.n_pulls, r.tally.n_rewards, r.tally.n_pending, r.state)
-        for r in facts.arms.records
+        for r in snapshot.arms.records
     ]
-    assert facts.best_arm == study.best().arm
-    assert facts.space == study.space
-    assert facts.history.n_pulls[-1] == study.n_pulls
-    assert (np.diff(facts.history.n_pulls) > 0).all()
-    assert (np.diff(facts.history.at) >= 0).all()
-    assert facts.history.by_arm[-1].sum() == study.n_pulls
+    assert snapshot.best_arm == study.best().arm
+    assert snapshot.space == study.space
+    assert snapshot.history.n_pulls[-1] == study.n_pulls
+    assert (np.diff(snapshot.history.n_pulls) > 0).all()
+    assert (np.diff(snapshot.history.at) >= 0).all()
+    assert snapshot.history.by_arm[-1].sum() == study.n_pulls
 
 
 def test_facts_do_not_change_while_the_study_goes_on() -> None:
     study, _ = instant(20)
-    facts = insight.read(study)
-    before = insight.figure("arms", facts)
+    snapshot = insight.read(study)
+    before = insight.figure("arms", snapshot)
     study.tell(study.ask().id, 1.0)
-    assert facts.totals.n_pulls == 20
-    assert insight.figure("arms", facts) == before
+    assert snapshot.totals.n_pulls == 20
+    assert insight.figure("arms", snapshot) == before
 
 
-def everything(facts: insight.Facts) -> dict[str, Any]:
+def everything(snapshot: insight.StudySnapshot) -> dict[str, Any]:
     """All that is shown of a study."""
-    figures = {name: insight.figure(name, facts) for name in insight.FIGURES}
-    table = insight.arm_table(facts, sort="id", limit=1000)
-    return {**figures, "overview": insight.overview(facts), "table": table}
+    figures = {name: insight.figure(name, snapshot) for name in insight.FIGURES}
+    table = insight.arm_table(snapshot, sort="id", limit=1000)
+    return {**figures, "overview": insight.overview(snapshot), "table": table}
 
 
 @pytest.mark.parametrize("where", ["memory", "file"])
@@ -73,25 +73,25 @@ def test_facts_that_go_on_from_earlier_ones_are_those_of_a_new_read(
     clock = ManualClock(1e9)
     store = MemoryStore() if where == "memory" else open_store(f"sqlite:///{tmp_path / 'a.db'}")
     study = make(space=SPACES[0], clock=clock, window_s=WINDOW_S, store=store)
-    facts = insight.read(study)
+    snapshot = insight.read(study)
     traffic = Traffic(study, clock, 4)
     n_versions = set()
     for steps in (1, 0, 30, 200, 1, 300):
         traffic.run(steps)
-        everything(facts)  # so that all that can be taken over is there
-        facts = insight.read(study, since=facts)
-        assert everything(facts) == everything(insight.read(study))
-        n_versions.add(facts.space_version)
+        everything(snapshot)  # so that all that can be taken over is there
+        snapshot = insight.read(study, since=snapshot)
+        assert everything(snapshot) == everything(insight.read(study))
+        n_versions.add(snapshot.space_version)
     assert len(n_versions) > 1
     store.close()
 
 
 def test_what_was_read_of_another_study_of_that_name_is_not_taken_over() -> None:
     store = MemoryStore()
-    facts = insight.read(instant(50, store=store)[0])
+    snapshot = insight.read(instant(50, store=store)[0])
     store.delete("story")
     study, _ = instant(20, store=store)
-    again = insight.read(study, since=facts)
+    again = insight.read(study, since=snapshot)
     assert everything(again) == everything(insight.read(study))
     assert again.totals.n_pulls == 20
 
@@ -99,13 +99,15 @@ def test_what_was_read_of_another_study_of_that_name_is_not_taken_over() -> None
 def test_many_arms_show_the_same_as_few_when_only_those_that_are_shown_are_looked_at() -> None:
     store = MemoryStore()
     fill(store, "many", 60_000)
-    facts, whole = (insight.read(Study.open("many", store=store)) for _ in range(2))
+    snapshot, whole = (insight.read(Study.open("many", store=store)) for _ in range(2))
     low = whole.arms.intervals[0]  # of all arms, so that the others are taken from them
     assert len(low) > 700
-    assert everything(facts) == everything(whole)
-    assert "intervals" not in vars(facts.arms)
+    assert everything(snapshot) == everything(whole)
+    assert "intervals" not in vars(snapshot.arms)
     best = np.lexsort((whole.arms.ids, -whole.arms.means, -low))[:50]
-    assert [row.id for row in insight.arms(facts, limit=50).rows] == whole.arms.ids[best].tolist()
+    assert [row.id for row in insight.arms(snapshot, limit=50).rows] == whole.arms.ids[
+        best
+    ].tolist()
 
 
 def test_a_closed_study_is_refused() -> None:
@@ -123,9 +125,9 @@ def test_what_is_not_a_study_is_refused(thing: Any) -> None:
 
 @pytest.mark.parametrize("arm", [0, -1, 99, True, "1", 2**70, None])
 def test_an_arm_that_is_not_there_is_refused(arm: Any) -> None:
-    facts = insight.read(instant(5)[0])
+    snapshot = insight.read(instant(5)[0])
     with pytest.raises(UnknownArm):
-        facts.arms.row_of(arm)
+        snapshot.arms.row_of(arm)
 
 
 class CountingStore(MemoryStore):

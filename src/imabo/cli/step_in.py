@@ -1,4 +1,4 @@
-"""``imabo pause``, ``resume``, ``retire``, ``add``, ``space`` and ``delete``."""
+"""``imabo pause``, ``resume`` and ``retire``; ``add``; ``space``; ``delete``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from imabo.arms import ArmState
+from imabo.arms import Arm
 from imabo.checks import valid_configs
 from imabo.cli.exits import UsageError
 from imabo.cli.files import json_of
+from imabo.cli.look import arm_rows
 from imabo.cli.output import (
     Table,
     clean,
@@ -22,8 +23,7 @@ from imabo.cli.output import (
     value_text,
     write_json,
 )
-from imabo.cli.places import Place, place_of
-from imabo.cli.reading import arm_rows
+from imabo.cli.places import place_of
 from imabo.documents import Document, arm_document
 from imabo.errors import ImaboError, InvalidConfig, InvalidSetting, UnknownArm
 from imabo.space import Config, Space
@@ -31,26 +31,13 @@ from imabo.space.base import Parameter
 from imabo.space.scalars import show
 
 
-def pause(options: argparse.Namespace) -> None:
-    """Pause arms."""
-    _put_states(options, "paused")
-
-
-def resume(options: argparse.Namespace) -> None:
-    """Resume arms."""
-    _put_states(options, "active")
-
-
-def retire(options: argparse.Namespace) -> None:
-    """Retire arms."""
-    _put_states(options, "retired")
-
-
-def _put_states(options: argparse.Namespace, state: ArmState) -> None:
+def put_states(options: argparse.Namespace) -> None:
+    """Pause, resume or retire arms, as the command is called."""
     with place_of(options) as place:
-        wanted = list(dict.fromkeys(options.arms))
-        _check_arms(place, options.study, wanted, state)
-        changed = [place.put_state(options.study, arm, state) for arm in wanted]
+        study, wanted = place.named(options.study), list(dict.fromkeys(options.arms))
+        _check_arms(study.arms(), options, wanted)
+        verb = {"pause": study.pause, "resume": study.resume, "retire": study.retire}[options.name]
+        changed = [verb(arm) for arm in wanted]
     if options.json:
         write_json({"arms": [arm_document(arm) for arm in changed]})
         return
@@ -58,17 +45,19 @@ def _put_states(options: argparse.Namespace, state: ArmState) -> None:
         say(f"arm {arm.id} is {arm.state}: {config_text(arm.config)}")
 
 
-def _check_arms(place: Place, study: str, wanted: Sequence[int], state: ArmState) -> None:
+def _check_arms(arms: Sequence[Arm], options: argparse.Namespace, wanted: Sequence[int]) -> None:
     """Refuse before anything changes, rather than half-way through the list."""
-    known = {arm.id: arm for arm in place.arms(study)}
+    known = {arm.id: arm for arm in arms}
     for arm_id in wanted:
         if arm_id not in known:
             raise UnknownArm(
                 f"no arm has the id {arm_id}",
-                f"study {study!r} has arms 1 to {len(known)}" if known else "there is no arm yet",
+                f"study {options.study!r} has arms 1 to {len(known)}"
+                if known
+                else "there is no arm yet",
                 "take the id from imabo arms",
             )
-        if known[arm_id].state == "retired" and state != "retired":
+        if known[arm_id].state == "retired" and options.name != "retire":
             raise InvalidSetting(
                 f"arm {arm_id} is retired",
                 "retiring is for good, or the space no longer allows the arm",
@@ -86,9 +75,9 @@ def add(options: argparse.Namespace) -> None:
         space = Space.from_dict(study["space"])
         given = _given(options.config, space, options.command)
         if isinstance(given, list):
-            arms = place.add_arms(options.study, valid_configs(space, given))
+            arms = place.named(options.study).add_arms(valid_configs(space, given))
         else:
-            arms = [place.add_arm(options.study, _checked(given, space))]
+            arms = [place.named(options.study).add_arm(_checked(given, space))]
     if options.json:
         documents = [arm_document(arm) for arm in arms]
         write_json({"arms": documents} if isinstance(given, list) else documents[0])
@@ -99,15 +88,7 @@ def add(options: argparse.Namespace) -> None:
 
 
 def read_config(words: Sequence[str], space: Space, command: str = "imabo add") -> Config:
-    """The configuration that a command line gives, checked against the space.
-
-    Example:
-        >>> from imabo import Choice, Float
-        >>> space = Space(model=Choice("small", "large"), x=Float(0, 1))
-        >>> read_config(["model=small", "x=0.5"], space) == read_config(
-        ...     ['{"model": "small", "x": 0.5}'], space)
-        True
-    """
+    """The configuration that a command line gives, checked against the space."""
     return _checked(_given(words, space, command), space)
 
 
@@ -155,17 +136,17 @@ def _value(text: str, parameter: Parameter | None) -> object:
         value = json.loads(text)
     except ValueError:
         return text
-    if parameter is None:
-        return value
+    # A choice of "1" is text that looks like a number.
+    takes_text = parameter is not None and not _takes(parameter, value) and _takes(parameter, text)
+    return text if takes_text else value
+
+
+def _takes(parameter: Parameter, value: object) -> bool:
     try:
         parameter.validate(value)
     except ImaboError:
-        # A choice of "1" is text that looks like a number.
-        try:
-            return parameter.validate(text)
-        except ImaboError:
-            return value
-    return value
+        return False
+    return True
 
 
 # --- the space ----------------------------------------------------------------------------------
@@ -194,7 +175,7 @@ def space(options: argparse.Namespace) -> None:
             return
         if not options.yes:
             _confirm("Change the space? Type yes: ", "yes")
-        place.update_space(options.study, wanted)
+        place.named(options.study).update_space(wanted)
         study = place.study(options.study)
     if options.json:
         write_json(study)

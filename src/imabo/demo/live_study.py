@@ -6,15 +6,13 @@ import dataclasses
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from imabo import insight
-from imabo.arms import Arm, Pull
+from imabo.arms import Pull
 from imabo.demo.world import BEFORE, DEFAULT, WINDOW
 from imabo.errors import StudyExists
-from imabo.recommend import Best
-from imabo.space import Config, Space
 from imabo.stores import open_store
 from imabo.study import Study
 
@@ -35,57 +33,22 @@ class Counts(NamedTuple):
     n_expired: int
 
 
-class Live(Protocol):
-    """What the demonstration needs of a study, wherever it is."""
-
-    @property
-    def name(self) -> str:
-        """The study's name."""
-
-    def ask(self, n: int) -> Pull:
-        """What to serve request ``n`` with."""
-
-    def tell(self, pull_id: str, reward: float) -> None:
-        """Report a rating."""
-
-    def overview(self) -> Mapping[str, Any]:
-        """Its key figures, perhaps a moment old."""
-
-    def counts(self) -> Counts:
-        """What became of the requests until now."""
-
-    def best(self) -> Best:
-        """Its recommendation."""
-
-    def update_space(self, space: Space) -> None:
-        """Move on to another space."""
-
-    def add_arm(self, config: Config) -> Arm:
-        """Admit a configuration by hand."""
-
-
 class Remote:
     """A study of a service, used as a careful application uses it.
 
     Every request has a key, so that one that is sent twice is served once, and a default, so that
-    no user waits for a service that is away.
+    no user waits for a service that is away; ratings are kept by the client while it is.
     """
 
     def __init__(self, study: RemoteStudy) -> None:
         self._study = study
-        self.name = study.name
-        self.update_space = study.update_space
-        self.add_arm = study.add_arm
-        self.best = study.best
+        self.name, self.tell, self.best = study.name, study.tell, study.best
+        self.update_space, self.add_arm = study.update_space, study.add_arm
         self.overview = study.overview
 
     def ask(self, n: int) -> Pull:
         """What to serve request ``n`` with."""
         return self._study.ask(key=f"request-{n}", default=dict(DEFAULT), deadline_s=_DEADLINE_S)
-
-    def tell(self, pull_id: str, reward: float) -> None:
-        """Report a rating; the client keeps it while the service is away."""
-        self._study.tell(pull_id, reward)
 
     def counts(self) -> Counts:
         """What became of the requests until now."""
@@ -96,22 +59,20 @@ class Embedded:
     """A study in this process, whose clock counts requests as seconds."""
 
     def __init__(self, store: str, seed: int) -> None:
+        with closing(open_store(store)) as opened:
+            name = _free_name(opened.names())
         # Pulls expire on a grid of the clock; from its start, the same seed decides the same.
         began, self._n = time.time() // WINDOW * WINDOW, 0
-        self._study = Study.create(
-            _free_name(store),
+        self._study = study = Study.create(
+            name,
             BEFORE,
             store=store,
             seed=seed,
             window_s=float(WINDOW),
             clock=lambda: began + self._n,
         )
-        self.name = self._study.name
-        self.tell = self._study.tell
-        self.update_space = self._study.update_space
-        self.add_arm = self._study.add_arm
-        self.best = self._study.best
-        self.close = self._study.close
+        self.name, self.tell, self.best, self.close = name, study.tell, study.best, study.close
+        self.update_space, self.add_arm = study.update_space, study.add_arm
 
     def ask(self, n: int) -> Pull:
         """What to serve request ``n`` with."""
@@ -127,15 +88,12 @@ class Embedded:
         return _counts(self._study)
 
 
+Live: TypeAlias = Remote | Embedded
+
+
 @contextmanager
 def remote(url: str, seed: int, request_s: float) -> Iterator[Remote]:
-    """Create the study of the demonstration over HTTP.
-
-    Args:
-        url: The service.
-        seed: Of the study.
-        request_s: Seconds from one request to the next, for the window.
-    """
+    """Create the study over HTTP, with a window for a request every ``request_s`` seconds."""
     from imabo.client import Client
 
     window_s = max(WINDOW * request_s, _LEAST_WINDOW_S)
@@ -149,21 +107,13 @@ def _counts(study: Study | RemoteFacts) -> Counts:
 
 def _create(client: Client, seed: int, window_s: float) -> RemoteStudy:
     while True:
-        name = _next_name(client.studies())
+        name = _free_name(client.studies())
         try:
             return client.create(name, BEFORE, seed=seed, window_s=window_s)
         except StudyExists:
             continue  # another demonstration took the name just now
 
 
-def _free_name(url: str) -> str:
-    store = open_store(url)
-    try:
-        return _next_name(store.names())
-    finally:
-        store.close()
-
-
-def _next_name(taken: list[str]) -> str:
+def _free_name(taken: list[str]) -> str:
     names = (NAME if n == 1 else f"{NAME}-{n}" for n in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

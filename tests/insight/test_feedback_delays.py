@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from imabo import Study, insight
-from imabo.insight import Facts
+from imabo.insight import StudySnapshot
 from imabo.testing.study.base import ManualClock
 from tests.insight.story import eventful, instant, make
 
@@ -33,8 +33,8 @@ def delayed(delays: list[float | None], end: float, **settings: Any) -> Study:
     return study
 
 
-def test_counts_are_those_of_the_study(any_facts: Facts) -> None:
-    found, totals = insight.feedback(any_facts), any_facts.totals
+def test_counts_are_those_of_the_study(any_snapshot: StudySnapshot) -> None:
+    found, totals = insight.feedback(any_snapshot), any_snapshot.totals
     assert found.n_rewarded + found.n_pending + found.n_expired == found.n_pulls == totals.n_pulls
     assert found.n_expired == totals.n_expired
     shares = [share for share in found.arrived if share is not None]
@@ -65,12 +65,12 @@ def test_the_curve_counts_pulls_that_still_wait() -> None:
     # Each tenth is lost; the others take between 0 and 400 seconds, so late ones are still out.
     delays = [None if i % 10 == 0 else float(i * 61 % 400) for i in range(600)]
     study = delayed(delays, 700.0)
-    facts = insight.read(study)
-    found = insight.feedback(facts)
+    snapshot = insight.read(study)
+    found = insight.feedback(snapshot)
     pulls = list(study)
     waits = np.array(
         [
-            facts.last_at - pull.served_at.timestamp()
+            snapshot.last_at - pull.served_at.timestamp()
             if pull.rewarded_at is None
             else (pull.rewarded_at - pull.served_at).total_seconds()
             for pull in pulls
@@ -105,5 +105,5 @@ def test_expired_pulls_are_told_apart_from_pending_ones() -> None:
 
 @pytest.mark.parametrize(("window_s", "n_lines"), [(30.0, 2), (4000.0, 0)], ids=["near", "far"])
 def test_a_window_far_beyond_all_delays_is_not_drawn(window_s: float, n_lines: int) -> None:
-    facts = insight.read(delayed([10.0, 20.0] * 30, 40.0, window_s=window_s))
-    assert len(insight.figure("feedback", facts)["layout"]["shapes"]) == n_lines
+    snapshot = insight.read(delayed([10.0, 20.0] * 30, 40.0, window_s=window_s))
+    assert len(insight.figure("feedback", snapshot)["layout"]["shapes"]) == n_lines

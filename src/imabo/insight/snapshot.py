@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from imabo.arms import Bools, Floats, Ints, Restart, Totals, usable_totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
@@ -26,8 +28,27 @@ from imabo.stores.rows import ArmRows
 if TYPE_CHECKING:
     from imabo.study import Study
 
+T = TypeVar("T")
+
 MOST_CHANGES: Final = 1000  # the newest changes that are read
 _FEW: Final = 500  # arms whose intervals are found together
+
+
+def _floats(values: Iterable[float]) -> Floats:
+    return np.array(list(values), dtype=np.float64)
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def _texts(values: list[str]) -> NDArray[np.str_]:
+    return np.array(values, dtype=np.str_)
+
+
+def _column(path: str, of: Callable[[list[Any]], T]) -> cached_property[T]:
+    """What all arms have at a path of their records, found when it is looked at."""
+    return cached_property(lambda arms: of(arms._values(path)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,35 +64,24 @@ class Arms:
     def __len__(self) -> int:
         return len(self.records)
 
-    @cached_property
-    def n_pulls(self) -> Floats:
-        """Pulls of each arm."""
-        return self._counts("n_pulls")
-
-    @cached_property
-    def n_rewards(self) -> Floats:
-        """Rewards of each arm."""
-        return self._counts("n_rewards")
-
-    @cached_property
-    def n_pending(self) -> Floats:
-        """Pulls of each arm that wait for a reward."""
-        return self._counts("n_pending")
+    ids = _column("id", _ints)
+    n_pulls = _column("tally.n_pulls", _floats)
+    n_rewards = _column("tally.n_rewards", _floats)
+    n_pending = _column("tally.n_pending", _floats)
+    admitted_at = _column("admitted_at", _floats)
+    states = _column("state", _texts)
+    origins = _column("origin", _texts)
+    parents = _column("parent", list[int | None])
 
     @cached_property
     def sums(self) -> Floats:
         """Sum of each arm's rewards."""
-        return usable_sum(self._counts("reward_sum"), self.n_rewards)
+        return usable_sum(_floats(self._values("tally.reward_sum")), self.n_rewards)
 
     @cached_property
     def squares(self) -> Floats:
         """Sum of the squares of each arm's rewards."""
-        return usable_squares(self._counts("reward_squares"), self.n_rewards)
-
-    @cached_property
-    def ids(self) -> Ints:
-        """The arms' ids."""
-        return np.array(self._values("id"), dtype=np.int64)
+        return usable_squares(_floats(self._values("tally.reward_squares")), self.n_rewards)
 
     @cached_property
     def means(self) -> Floats:
@@ -104,42 +114,17 @@ class Arms:
         return np.empty(len(self)), np.empty(len(self)), np.zeros(len(self), dtype=np.bool_)
 
     @cached_property
-    def admitted_at(self) -> Floats:
-        """When each arm came in."""
-        return np.array(self._values("admitted_at"), dtype=np.float64)
-
-    @cached_property
-    def states(self) -> np.ndarray:
-        """The state of each arm, as text."""
-        return np.array(self._values("state"), dtype=np.str_)
-
-    @cached_property
-    def origins(self) -> np.ndarray:
-        """How each arm came in, as text."""
-        return np.array(self._values("origin"), dtype=np.str_)
-
-    @cached_property
-    def parents(self) -> list[int | None]:
-        """The arm that each was made from."""
-        return self._values("parent")
-
-    @cached_property
     def configs(self) -> Sequence[Config]:
         """Their configurations; do not change them."""
         if isinstance(self.records, ArmRows):
             return self.records.configs()
         return [record.config for record in self.records]
 
-    def _values(self, name: str) -> list[Any]:
+    def _values(self, path: str) -> list[Any]:
         # From rows without making records of them.
         if isinstance(self.records, ArmRows):
-            return self.records.column(name)
-        return [getattr(record, name) for record in self.records]
-
-    def _counts(self, name: str) -> Floats:
-        if isinstance(self.records, ArmRows):
-            return np.array(self.records.column(name), dtype=np.float64)
-        return _column(getattr(record.tally, name) for record in self.records)
+            return self.records.column(path.rpartition(".")[2])
+        return list(map(attrgetter(path), self.records))
 
     def row_of(self, arm: object) -> int:
         """The row of an arm; ``UnknownArm`` when there is none."""
@@ -203,10 +188,10 @@ class History:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class StudySnapshot:
     """What is known of a study at one moment, read once; the read models are functions of it.
 
-    Make one with ``insight.read``. It never changes, so several figures of one ``Facts`` agree.
+    Make one with ``insight.read``. It never changes, so several figures of one snapshot agree.
 
     Attributes:
         study: What the study was created with.
@@ -261,44 +246,36 @@ class Facts:
     @cached_property
     def space_changes(self) -> list[tuple[int, float, float]]:
         """Version, time and number of pulls of each change of the space that is still known."""
-        entries = [entry for entry in self.changes if entry.kind == "space"]
-        first = self.space_version - len(entries) + 1
-        pulls = self.history.pulls_at([entry.at for entry in entries])
-        if entries:
-            pulls[-1] = self.restart.n_pulls
-        return [
-            (first + i, entry.at, float(n))
-            for i, (entry, n) in enumerate(zip(entries, pulls, strict=True))
-        ]
+        found = self._changes("space")
+        first = self.space_version - len(found) + 1
+        changes = [(first + i, entry.at, n) for i, (entry, n) in enumerate(found)]
+        return [*changes[:-1], (*changes[-1][:2], float(self.restart.n_pulls))] if changes else []
 
     @cached_property
     def upheavals(self) -> list[tuple[float, float]]:
         """Time and number of pulls of each change of the world that restarted the growth."""
-        times = [
-            entry.at
-            for entry in self.changes
-            if entry.kind == "drift" and not {"arm", "parameter"} & _named(entry.data)
+        return [
+            (entry.at, n)
+            for entry, n in self._changes("drift")
+            if all((entry.data or {}).get(key) is None for key in ("arm", "parameter"))
         ]
-        pulls = self.history.pulls_at(times)
-        return [(at, float(n)) for at, n in zip(times, pulls, strict=True)]
 
     @cached_property
     def drifts(self) -> list[tuple[str, float, float]]:
         """Words, time and number of pulls of each change of the world that is still known."""
-        entries = [entry for entry in self.changes if entry.kind == "drift"]
-        pulls = self.history.pulls_at([entry.at for entry in entries])
         return [
-            (str(drift_event(self.study, entry.at, entry.data or {})), entry.at, float(n))
-            for entry, n in zip(entries, pulls, strict=True)
+            (str(drift_event(self.study, entry.at, entry.data or {})), entry.at, n)
+            for entry, n in self._changes("drift")
         ]
 
+    def _changes(self, kind: str) -> list[tuple[LogEntry, float]]:
+        """The changes of a kind, with about how many pulls there were."""
+        entries = [entry for entry in self.changes if entry.kind == kind]
+        pulls = self.history.pulls_at([entry.at for entry in entries])
+        return list(zip(entries, pulls.tolist(), strict=True))
 
-def _named(data: Mapping[str, Any] | None) -> set[str]:
-    """The keys that have a value."""
-    return {key for key, value in (data or {}).items() if value is not None}
 
-
-def read(study: Study, since: Facts | None = None) -> Facts:
+def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
     """Everything that the figures of a study need, in a bounded number of short queries.
 
     Use it before the functions of this package. The cost grows with the number of arms (and so with
@@ -306,15 +283,15 @@ def read(study: Study, since: Facts | None = None) -> Facts:
 
     Args:
         study: An open study, on any store.
-        since: What was read of it before. The facts are the same with it or without, and cost less
+        since: What was read of it before. The result is the same with it or without, and costs less
             with it: only the arms that changed since are read.
 
     Example:
         >>> from imabo import Float, Space, Study
         >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
-        >>> facts = read(study)
+        >>> snapshot = read(study)
         >>> _ = study.ask()
-        >>> facts.totals.n_pulls, read(study, since=facts).totals.n_pulls
+        >>> snapshot.totals.n_pulls, read(study, since=snapshot).totals.n_pulls
         (0, 1)
     """
     from imabo.study import Study  # here, because a study offers this package's figures itself
@@ -330,45 +307,42 @@ def read(study: Study, since: Facts | None = None) -> Facts:
         best: Best | None = study.best()
     except NoRewards:
         best = None
-    # The snapshot last: so it has all that the milestones have.
+    # The counters last: so they have all that the milestones have.
     changes = store.changes(study.name, limit=MOST_CHANGES)
     milestones = store.milestones(study.name)
-    snapshot = store.load(study.name, since=0 if since is None else since.seq)
-    if since is not None and since.study.token != snapshot.study.token:
-        since, snapshot = None, store.load(study.name)  # another study of that name
+    loaded = store.load(study.name, since=0 if since is None else since.seq)
+    if since is not None and since.study.token != loaded.study.token:
+        since, loaded = None, store.load(study.name)  # another study of that name
     # The study's own space object has counted its configurations already.
-    is_same = study.space_version == snapshot.space_version
-    space = study.space if is_same else Space.from_dict(snapshot.space)
-    ends = snapshot.study.reward_range
-    arms = Arms(_records(study, snapshot, since), None if ends is None else usable_range(ends))
-    return Facts(
-        study=snapshot.study,
+    is_same = study.space_version == loaded.space_version
+    space = study.space if is_same else Space.from_dict(loaded.space)
+    ends = loaded.study.reward_range
+    arms = Arms(_records(study, loaded, since), None if ends is None else usable_range(ends))
+    if since is None or (since.space_version, len(since.arms)) != (loaded.space_version, len(arms)):
+        groupings = Groupings(space, arms.configs)
+    else:
+        groupings = since.groupings  # arms never leave, so they are the same ones
+    return StudySnapshot(
+        study=loaded.study,
         policy=study.policy,
         space=space,
-        space_version=snapshot.space_version,
-        seq=snapshot.seq,
-        totals=usable_totals(snapshot.totals),
-        restart=snapshot.restart,
-        last_at=snapshot.last_at,
+        space_version=loaded.space_version,
+        seq=loaded.seq,
+        totals=usable_totals(loaded.totals),
+        restart=loaded.restart,
+        last_at=loaded.last_at,
         arms=arms,
-        history=_history(snapshot, arms, milestones, since),
+        history=_history(loaded, arms, milestones, since),
         changes=tuple(changes),
-        sample=sample_pulls(store, study.name, snapshot.totals.n_pulls),
+        sample=sample_pulls(store, study.name, loaded.totals.n_pulls),
         best=best,
-        groupings=_groupings(space, arms, snapshot.space_version, since),
+        groupings=groupings,
     )
 
 
-def _groupings(space: Space, arms: Arms, space_version: int, since: Facts | None) -> Groupings:
-    is_same = since is not None and since.space_version == space_version
-    if since is not None and is_same and len(since.arms) == len(arms):
-        return since.groupings  # arms never leave, so they are the same ones
-    return Groupings(space, arms.configs)
-
-
-def _records(study: Study, snapshot: Snapshot, since: Facts | None) -> Sequence[ArmRecord]:
+def _records(study: Study, loaded: Snapshot, since: StudySnapshot | None) -> Sequence[ArmRecord]:
     """Every arm in order of its id, those that did not change from before."""
-    new = snapshot.arms
+    new = loaded.arms
     before = ArmRows([]) if since is None else since.arms.records
     if isinstance(new, ArmRows) and isinstance(before, ArmRows):
         # The study's view has read the configurations already, and they never change.
@@ -379,26 +353,28 @@ def _records(study: Study, snapshot: Snapshot, since: Facts | None) -> Sequence[
 
 
 def _history(
-    snapshot: Snapshot, arms: Arms, milestones: Sequence[Milestone], since: Facts | None
+    loaded: Snapshot, arms: Arms, milestones: Sequence[Milestone], since: StudySnapshot | None
 ) -> History:
-    totals = snapshot.totals
-    created_at = min(snapshot.study.created_at, snapshot.last_at)
+    totals = loaded.totals
+    created_at = min(loaded.study.created_at, loaded.last_at)
     past = [one for one in milestones if one.n_pulls < totals.n_pulls]
     # What a milestone says never changes, so it need not be read from its text again.
     known = {} if since is None else since.history.kept
-    n_rewards = _column([0, *(one.n_rewards for one in past), totals.n_rewards])
-    sums = _column([0.0, *(one.reward_sum for one in past), totals.reward_sum])
-    squares = _column([0.0, *(one.reward_squares for one in past), arms.squares.sum()])
-    at = _column([created_at, *(one.at for one in past), snapshot.last_at])
+
+    def points(name: str, now: float, first: float = 0.0) -> Floats:
+        return _floats([first, *map(attrgetter(name), past), now])
+
+    n_rewards = points("n_rewards", totals.n_rewards)
+    at = points("at", loaded.last_at, created_at)
     return History(
         # In order, also where a clock ran ahead for a while: nothing came after what followed it.
         at=np.minimum.accumulate(at[::-1])[::-1],
-        n_pulls=_column([0, *(one.n_pulls for one in past), totals.n_pulls]),
+        n_pulls=points("n_pulls", totals.n_pulls),
         n_rewards=n_rewards,
-        n_pending=_column([0, *(one.n_pending for one in past), totals.n_pending]),
-        sums=usable_sum(sums, n_rewards),
-        squares=usable_squares(squares, n_rewards),
-        n_active=_column([0, *(one.n_active for one in past), (arms.states != "retired").sum()]),
+        n_pending=points("n_pending", totals.n_pending),
+        sums=usable_sum(points("reward_sum", totals.reward_sum), n_rewards),
+        squares=usable_squares(points("reward_squares", arms.squares.sum()), n_rewards),
+        n_active=points("n_active", (arms.states != "retired").sum()),
         arm_pulls=[
             (),
             *(known.get(one.n_pulls, one.arm_pulls) for one in past),
@@ -407,16 +383,7 @@ def _history(
     )
 
 
-def _column(values: Iterable[float]) -> Floats:
-    return np.array(list(values), dtype=np.float64)
-
-
 def config_text(config: Mapping[str, object], limit: int = 200) -> str:
-    """A configuration on one line, for people.
-
-    Example:
-        >>> config_text({"model": "small", "top_k": 3})
-        'model = small, top_k = 3'
-    """
+    """A configuration on one line, for people."""
     text = ", ".join(f"{name} = {value_text(value)}" for name, value in config.items())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""``imabo import``: an exported log becomes a study again."""
+"""``imabo export``, ``report`` and ``import``."""
 
 from __future__ import annotations
 
@@ -6,23 +6,64 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, replace
+from typing import TextIO, cast
 
 from imabo.checks import checked_name
-from imabo.cli.ending import ended_by_signals
-from imabo.cli.files import bytes_of, unreadable
-from imabo.cli.output import clean, count, say, write_json
-from imabo.cli.places import service_of, service_url, store_of
-from imabo.cli.progress import Step, progress
+from imabo.cli.console import CountedLines, Step, ended_by_signals, progress
+from imabo.cli.exits import UsageError
+from imabo.cli.files import bytes_of, unreadable, written
+from imabo.cli.output import clean, count, say, tell, write_json
+from imabo.cli.places import place_of, service_of, service_url, store_of
 from imabo.documents import Document, study_document
 from imabo.errors import StudyExists
 from imabo.replay import Checked, make_again, read_log
 
 
+def export(options: argparse.Namespace) -> None:
+    """Write a study to a file or to standard output."""
+    if options.json and options.out is None:
+        raise UsageError("--json tells about a file; name it with --out", options.command)
+    ending = os.path.splitext(options.out or "")[1]
+    form = options.format or ("csv" if ending.lower() == ".csv" else "jsonl")
+    with place_of(options) as place:
+        counts, study = place.study(options.study), place.named(options.study)
+        # A line a pull, and in the log one a reward too.
+        lines = counts["n_pulls"] + (counts["n_rewards"] if form == "jsonl" else 0)
+        if options.out is None and sys.stdout.isatty():
+            study.export(sys.stdout, form)
+            return
+        target = nullcontext(sys.stdout) if options.out is None else written(options.out)
+        with progress("export", lines) as step, target as file:
+            study.export(cast(TextIO, CountedLines(file, step)), form)
+    if options.out is not None:
+        _tell_written(options, form)
+
+
+def report(options: argparse.Namespace) -> None:
+    """Write the figures of a study as one HTML file."""
+    with progress("report"):
+        with place_of(options) as place:
+            page = place.report(options.study)
+        with written(options.out) as file:
+            file.write(page)
+    _tell_written(options, "html")
+
+
+def _tell_written(options: argparse.Namespace, form: str) -> None:
+    size = os.path.getsize(options.out)
+    if options.json:
+        write_json({"study": options.study, "format": form, "out": options.out, "bytes": size})
+    else:
+        tell(f"{clean(options.study)} is in {clean(options.out)} ({count(size)} bytes)")
+
+
 def import_log(options: argparse.Namespace) -> None:
     """Make a study from a log."""
     url = service_url(options)
-    with ended_by_signals(), progress("import", _size(options.file)) as step:
+    size = os.path.getsize(options.file) if os.path.isfile(options.file) else None
+    with ended_by_signals(), progress("import", size) as step:
         try:
             if url is None:
                 study, checked = _into_store(options, step)
@@ -74,7 +115,3 @@ def _counted(file: Iterable[bytes], path: str, step: Step) -> Iterator[bytes]:
             yield line
     except OSError as error:
         raise unreadable(path, error) from error
-
-
-def _size(path: str) -> int | None:
-    return os.path.getsize(path) if os.path.isfile(path) else None

@@ -13,8 +13,8 @@ from scipy import stats
 from imabo import Choice, Space, insight, policies
 from imabo.confidence import bounded_interval
 from imabo.errors import UnknownArm
-from imabo.insight import Facts
-from imabo.insight.progress import MOST_ARMS, MOST_ARRIVALS, ROLLING, _restarts
+from imabo.insight import StudySnapshot
+from imabo.insight.timelines import MOST_ARMS, MOST_ARRIVALS, ROLLING, _restarts
 from imabo.testing.study.base import ManualClock
 from tests.insight.story import SPACE, by_model, changed, eventful, go_on, instant
 
@@ -38,20 +38,20 @@ def test_means_between_points_are_those_of_the_pulls_in_between() -> None:
         assert model.cumulative[i] == pytest.approx(np.mean(so_far))
 
 
-def test_rewards_between_points_add_up_to_all_rewards(any_facts: Facts) -> None:
-    model = insight.reward(any_facts)
+def test_rewards_between_points_add_up_to_all_rewards(any_snapshot: StudySnapshot) -> None:
+    model = insight.reward(any_snapshot)
     parts = [
         n * mean
         for n, mean in zip(model.n_rewards, model.mean, strict=True)
         if n is not None and mean is not None
     ]
-    assert sum(n for n in model.n_rewards if n is not None) == any_facts.totals.n_rewards
-    assert sum(parts) == pytest.approx(any_facts.totals.reward_sum, abs=1e-9)
-    assert model.pulls[-1] == any_facts.totals.n_pulls
+    assert sum(n for n in model.n_rewards if n is not None) == any_snapshot.totals.n_rewards
+    assert sum(parts) == pytest.approx(any_snapshot.totals.reward_sum, abs=1e-9)
+    assert model.pulls[-1] == any_snapshot.totals.n_pulls
 
 
-def test_bands_lie_around_their_means(any_facts: Facts) -> None:
-    model = insight.reward(any_facts)
+def test_bands_lie_around_their_means(any_snapshot: StudySnapshot) -> None:
+    model = insight.reward(any_snapshot)
     rows = zip(model.rolling_low, model.rolling, model.rolling_high, strict=True)
     for low, mean, high in rows:
         if None not in (low, mean, high):
@@ -76,22 +76,22 @@ def test_serving_at_random_is_estimated_from_the_arms_drawn_from_p0_each_alike()
 def test_the_baseline_is_the_mean_of_the_chosen_arm_with_its_interval() -> None:
     study, _ = instant(100)
     arm = max(study.arms(), key=lambda one: one.n_rewards)
-    facts = insight.read(study)
-    model = insight.reward(facts, baseline=arm.id)
+    snapshot = insight.read(study)
+    model = insight.reward(snapshot, baseline=arm.id)
     assert model.baseline is not None
     assert model.baseline.mean == pytest.approx(arm.mean)
-    (row,) = [row for row in insight.arm_table(facts).rows if row.id == arm.id]
+    (row,) = [row for row in insight.arm_table(snapshot).rows if row.id == arm.id]
     assert (model.baseline.low, model.baseline.high) == (row.low, row.high)
     with pytest.raises(UnknownArm):
-        insight.reward(facts, baseline=1000)
+        insight.reward(snapshot, baseline=1000)
 
 
 def test_marks_lie_where_arms_entered_and_where_the_space_changed() -> None:
     study, pulls = instant(100)
     study.update_space(Space({**SPACE.parameters, "model": Choice("large", "huge")}))
     study.ask(count=20)
-    facts = insight.read(study)
-    model = insight.reward(facts)
+    snapshot = insight.read(study)
+    model = insight.reward(snapshot)
     assert [(c.version, c.pulls) for c in model.space_changes] == [(2, 100.0)]
     first: dict[int, int] = {}
     for number, pull in enumerate(pulls, start=1):
@@ -104,8 +104,8 @@ def test_marks_lie_where_arms_entered_and_where_the_space_changed() -> None:
 
 def test_a_mark_lies_where_a_change_of_the_world_was_noticed() -> None:
     study = changed()
-    facts = insight.read(study)
-    (drift,) = insight.reward(facts).drifts
+    snapshot = insight.read(study)
+    (drift,) = insight.reward(snapshot).drifts
     *_, event = study.events()
     assert (drift.text, drift.at) == (str(event), event.at.timestamp())
     assert drift.pulls == pytest.approx(study.n_pulls, abs=2.0)
@@ -153,10 +153,10 @@ def test_the_schedule_goes_on_when_a_part_of_the_world_changes() -> None:
 
 def test_the_schedule_starts_again_when_all_of_the_world_changes() -> None:
     study = changed(ManualClock(1e9))
-    facts = insight.read(study)
-    (noticed,) = (entry for entry in facts.changes if entry.kind == "drift")
+    snapshot = insight.read(study)
+    (noticed,) = (entry for entry in snapshot.changes if entry.kind == "drift")
     everything = replace(noticed, data=dict.fromkeys(noticed.data or {}))
-    starts = _restarts(replace(facts, changes=[everything]))
+    starts = _restarts(replace(snapshot, changes=[everything]))
     assert [one.n_pulls for one in starts] == pytest.approx([0, study.n_pulls], abs=2.0)
 
 
@@ -214,13 +214,13 @@ def test_a_policy_of_ones_own_has_no_curve() -> None:
 # --- traffic ------------------------------------------------------------------------------------
 
 
-def test_traffic_adds_up_to_all_pulls(any_facts: Facts) -> None:
-    model = insight.traffic(any_facts)
+def test_traffic_adds_up_to_all_pulls(any_snapshot: StudySnapshot) -> None:
+    model = insight.traffic(any_snapshot)
     columns = np.array([*model.counts, model.others], dtype=float)
     assert (columns >= 0).all()
     assert columns.sum(axis=0).tolist() == model.totals
-    assert columns.sum() == any_facts.totals.n_pulls
-    assert len(model.arms) + model.n_others == len(any_facts.arms)
+    assert columns.sum() == any_snapshot.totals.n_pulls
+    assert len(model.arms) + model.n_others == len(any_snapshot.arms)
     assert len(model.arms) <= MOST_ARMS
 
 

@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from imabo.errors import InvalidSetting
 from imabo.insight.drawings.base import Drawing
-from imabo.insight.drawings.sets import draw_arms, draw_descent, draw_parallel
-from imabo.insight.drawings.time import (
+from imabo.insight.drawings.of_arms import draw_arms, draw_descent, draw_parallel
+from imabo.insight.drawings.of_parameters import draw_effects, draw_importance
+from imabo.insight.drawings.of_time import (
     draw_cost,
     draw_feedback,
     draw_growth,
     draw_reward,
     draw_traffic,
 )
-from imabo.insight.drawings.values import draw_effects, draw_importance
-from imabo.insight.reading import Facts
+from imabo.insight.snapshot import StudySnapshot
 from imabo.settings import check_one_of
 from imabo.space.scalars import show
 
@@ -31,64 +31,62 @@ class Caption:
     about: str
 
 
-_CAPTIONS: Final = {
-    "reward": Caption(
+# How it is drawn, its title, and what it shows.
+_FIGURES: Final[dict[str, tuple[Callable[..., Drawing], str, str]]] = {
+    "reward": (
+        draw_reward,
         "Reward over time",
         "The mean of the rewards as they arrived, with its 95% band, against serving at random.",
     ),
-    "growth": Caption(
+    "growth": (
+        draw_growth,
         "Active arms",
         "How many arms are in play, against how many the policy wants by then.",
     ),
-    "traffic": Caption(
+    "traffic": (
+        draw_traffic,
         "Share of traffic",
         "Which arms the requests were served with, over time.",
     ),
-    "arms": Caption(
+    "arms": (
+        draw_arms,
         "Best arms",
         "The mean reward of the best arms with their 95% intervals.",
     ),
-    "effects": Caption(
+    "effects": (
+        draw_effects,
         "Effect of each parameter",
         "The mean reward of the arms with each value or range, weighted by rewards; larger points "
         "rest on more of them.",
     ),
-    "importance": Caption(
+    "importance": (
+        draw_importance,
         "Which parameters matter",
         "The share of the differences between arms that each parameter explains alone.",
     ),
-    "parallel": Caption(
+    "parallel": (
+        draw_parallel,
         "Arms in parallel coordinates",
         "Each line is an arm, coloured by its mean reward.",
     ),
-    "descent": Caption(
+    "descent": (
+        draw_descent,
         "Descent of the arms",
         "Which arm was made from which: lines lead from a parent to its child.",
     ),
-    "feedback": Caption(
+    "feedback": (
+        draw_feedback,
         "Feedback delay",
         "The share of pulls whose reward has come, by the time since they were served.",
     ),
-    "cost": Caption(
+    "cost": (
+        draw_cost,
         "Cost and gain of exploring",
         "Estimated reward lost against always serving the best arm, and won against serving at "
         "random.",
     ),
 }
-_DRAWN: Final[dict[str, Callable[..., Drawing]]] = {
-    "reward": draw_reward,
-    "growth": draw_growth,
-    "traffic": draw_traffic,
-    "arms": draw_arms,
-    "effects": draw_effects,
-    "importance": draw_importance,
-    "parallel": draw_parallel,
-    "descent": draw_descent,
-    "feedback": draw_feedback,
-    "cost": draw_cost,
-}
-
-FIGURES: Final = tuple(_CAPTIONS)
+FIGURES: Final = tuple(_FIGURES)
 
 
 def caption(name: str) -> Caption:
@@ -99,10 +97,10 @@ def caption(name: str) -> Caption:
         'Active arms'
     """
     check_one_of("the figure", name, FIGURES)
-    return _CAPTIONS[name]
+    return Caption(*_FIGURES[name][1:])
 
 
-def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
+def figure(name: str, snapshot: StudySnapshot, **options: Any) -> dict[str, Any]:
     """A figure as JSON-safe values: ``name``, ``title``, ``about``, and Plotly's data and layout.
 
     The layout has no colours of text or background; whoever shows the figure sets them. Text of
@@ -110,7 +108,7 @@ def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
 
     Args:
         name: One of ``insight.FIGURES``.
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         **options: ``baseline`` (an arm's id) for ``reward``; ``by`` and ``limit`` for ``arms``.
 
     Example:
@@ -119,8 +117,8 @@ def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
         >>> insight.figure("growth", insight.read(study))["title"]
         'Active arms'
     """
-    known = caption(name)
-    allowed = [key for key in inspect.signature(_DRAWN[name]).parameters if key != "facts"]
+    known, draw = caption(name), _FIGURES[name][0]
+    allowed = list(inspect.signature(draw).parameters)[1:]
     for option in options:
         if option not in allowed:
             raise InvalidSetting(
@@ -128,11 +126,7 @@ def figure(name: str, facts: Facts, **options: Any) -> dict[str, Any]:
                 f"it takes {', '.join(allowed) or 'none'}",
                 "leave it out",
             )
-    drawing = _DRAWN[name](facts, **options)
-    return {
-        "name": name,
-        "title": known.title,
-        "about": " ".join([known.about, *drawing.notes]),
-        "data": drawing.data,
-        "layout": drawing.layout,
-    }
+    drawing = draw(snapshot, **options)
+    about = " ".join([known.about, *drawing.notes])
+    return {"name": name, "title": known.title, "about": about,
+            "data": drawing.data, "layout": drawing.layout}  # fmt: skip

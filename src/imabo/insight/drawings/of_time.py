@@ -6,12 +6,20 @@ import math
 from typing import Any
 
 from imabo.insight import palette
-from imabo.insight.delays import feedback
-from imabo.insight.drawings.base import Drawing, band, layout, level, line, safe, titled, whole
-from imabo.insight.estimates import Estimate
-from imabo.insight.progress import RewardOverTime, growth, reward, traffic
-from imabo.insight.reading import Facts
-from imabo.insight.spending import cost
+from imabo.insight.drawings.base import (
+    Drawing,
+    band,
+    layout,
+    level,
+    line,
+    safe,
+    scatter,
+    titled,
+    whole,
+)
+from imabo.insight.feedback_delays import feedback
+from imabo.insight.snapshot import StudySnapshot
+from imabo.insight.timelines import RewardOverTime, cost, growth, reward, traffic
 
 _ROOM = 2.0  # times the longest delay, up to which the window is drawn
 _PULLS = "pulls"
@@ -19,40 +27,46 @@ _NOTICED = "change noticed"
 _CLOSE = 0.07  # of the axis: nearer than that, two names would overlap
 
 
-def draw_reward(facts: Facts, baseline: int | None = None) -> Drawing:
+def draw_reward(snapshot: StudySnapshot, baseline: int | None = None) -> Drawing:
     """Reward over time, with marks where arms entered and where space or world changed."""
-    model = reward(facts, baseline)
+    model = reward(snapshot, baseline)
     x = model.pulls
-    end = float(facts.totals.n_pulls)
+    end = float(snapshot.totals.n_pulls)
     band_name = f"mean of the last {model.window} points"
     data = band(x, model.rolling_low, model.rolling_high, "95% band", palette.BLUE)
     data += [
-        {
-            **line(x, model.mean, "between two points", palette.SKY),
-            "mode": "markers",
-            "marker": {"color": palette.SKY, "size": 4},
-        },
+        line(x, model.mean, "between two points", palette.SKY)
+        | {"mode": "markers", "marker": {"color": palette.SKY, "size": 4}},
         line(x, model.rolling, band_name, palette.BLUE),
         line(x, model.cumulative, "mean of all so far", palette.GREY, line={"dash": "dot"}),
     ]
-    drawn = _estimates(model)
-    for name, colour, estimate in drawn:
-        if estimate.mean is not None:
+    known = [
+        ("serving at random", palette.ORANGE, model.random),
+        (f"arm {model.baseline_arm}", palette.PINK, model.baseline),
+    ]
+    for name, colour, estimate in known:
+        if estimate is not None and estimate.mean is not None:
             data += band(
                 [0.0, end], [estimate.low] * 2, [estimate.high] * 2, f"{name}, 95%", colour
             )
             data.append(level(estimate.mean, name, colour, 0.0, end))
     if model.arrivals:
-        data.append(_arrivals(model))
+        came = [one.pulls for one in model.arrivals]
+        words = [f"arm {one.arm} ({one.origin})" for one in model.arrivals]
+        ticks = {"symbol": "line-ns-open", "size": 8, "color": palette.GREEN}
+        data.append(_marks(came, 0.02, "new arm", words, **ticks))
     notes = []
     if model.n_arrivals > len(model.arrivals):
         notes.append(
             f"Marks of {len(model.arrivals)} of {whole(model.n_arrivals)} arms, evenly picked."
         )
-    if model.random.mean is None and facts.totals.n_pulls:
+    if model.random.mean is None and snapshot.totals.n_pulls:
         notes.append("No arm that was drawn at random has a reward yet.")
     if model.drifts:
-        data.append(_drifts(model))
+        came = [one.pulls for one in model.drifts]
+        words = [safe(one.text, 160) for one in model.drifts]
+        diamonds = {"symbol": "diamond", "size": 9, "color": palette.VIOLET}
+        data.append(_marks(came, 0.06, _NOTICED, words, **diamonds))
         notes.append("At dashed lines the study noticed that the rewards had changed.")
     shapes, notes_at = _changes(model, _CLOSE * end)
     made = layout(
@@ -66,39 +80,13 @@ def draw_reward(facts: Facts, baseline: int | None = None) -> Drawing:
     return Drawing(data, made, notes)
 
 
-def _estimates(model: RewardOverTime) -> list[tuple[str, str, Estimate]]:
-    found = [("serving at random", palette.ORANGE, model.random)]
-    if model.baseline is not None:
-        found.append((f"arm {model.baseline_arm}", palette.PINK, model.baseline))
-    return found
-
-
-def _arrivals(model: RewardOverTime) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [one.pulls for one in model.arrivals],
-        "y": [0.02] * len(model.arrivals),
-        "yaxis": "y2",
-        "name": "new arm",
-        "marker": {"symbol": "line-ns-open", "size": 8, "color": palette.GREEN},
-        "text": [f"arm {one.arm} ({one.origin})" for one in model.arrivals],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-
-
-def _drifts(model: RewardOverTime) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [one.pulls for one in model.drifts],
-        "y": [0.06] * len(model.drifts),
-        "yaxis": "y2",
-        "name": _NOTICED,
-        "marker": {"symbol": "diamond", "size": 9, "color": palette.VIOLET},
-        "text": [safe(one.text, 160) for one in model.drifts],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _marks(
+    pulls: list[float], height: float, name: str, text: list[str], **marker: Any
+) -> dict[str, Any]:
+    """A row of marks at the foot."""
+    hover = {"text": text, "hovertemplate": "%{text}<extra></extra>"}
+    y = [height] * len(pulls)
+    return scatter("markers", pulls, y, name, yaxis="y2", marker=marker, **hover)
 
 
 def _changes(
@@ -123,18 +111,12 @@ def _changes(
     return shapes, notes
 
 
-def draw_growth(facts: Facts) -> Drawing:
+def draw_growth(snapshot: StudySnapshot) -> Drawing:
     """The active set against the policy's schedule."""
-    model = growth(facts)
+    model = growth(snapshot)
     data = [
-        line(
-            model.pulls,
-            model.n_active,
-            "active arms",
-            palette.BLUE,
-            customdata=model.effective,
-            hovertemplate="%{y:,d} (t = %{customdata:,.0f})",
-        )
+        line(model.pulls, model.n_active, "active arms", palette.BLUE, customdata=model.effective)
+        | {"hovertemplate": "%{y:,d} (t = %{customdata:,.0f})"}
     ]
     notes = []
     if model.due is not None:
@@ -145,9 +127,9 @@ def draw_growth(facts: Facts) -> Drawing:
     return Drawing(data, made, notes)
 
 
-def draw_traffic(facts: Facts) -> Drawing:
+def draw_traffic(snapshot: StudySnapshot) -> Drawing:
     """The share of each of the most served arms."""
-    model = traffic(facts)
+    model = traffic(snapshot)
     named = [
         (f"arm {arm}", colour, counts)
         for arm, colour, counts in zip(model.arms, palette.SERIES, model.counts, strict=False)
@@ -180,17 +162,14 @@ def _shares(counts: list[float | None], totals: list[float | None]) -> list[floa
     return [None if not total or count is None else count / total for count, total in pairs]
 
 
-def draw_feedback(facts: Facts) -> Drawing:
+def draw_feedback(snapshot: StudySnapshot) -> Drawing:
     """The share of pulls whose reward has come, by delay; below, the share without, by age."""
-    model = feedback(facts)
-    came = {
-        **line(
-            model.delays_s, model.arrived, "reward has come", palette.BLUE, line={"shape": "hv"}
-        ),
-        "hovertemplate": "%{y:.1%} within %{x:.3g} s<extra></extra>",
+    model = feedback(snapshot)
+    steps = {"shape": "hv"}
+    came = line(model.delays_s, model.arrived, "reward has come", palette.BLUE, line=steps) | {
+        "hovertemplate": "%{y:.1%} within %{x:.3g} s<extra></extra>"
     }
-    missing = {
-        **line(model.ages_s, model.without, "no reward, by age", palette.RED),
+    missing = line(model.ages_s, model.without, "no reward, by age", palette.RED) | {
         "mode": "lines+markers",
         "xaxis": "x2",
         "yaxis": "y2",
@@ -236,9 +215,9 @@ def draw_feedback(facts: Facts) -> Drawing:
     return Drawing([came, missing] if model.n_sampled else [], made, notes)
 
 
-def draw_cost(facts: Facts) -> Drawing:
+def draw_cost(snapshot: StudySnapshot) -> Drawing:
     """What exploring has cost and gained, with their ranges."""
-    model = cost(facts)
+    model = cost(snapshot)
     data = [
         *band(model.pulls, model.cost_low, model.cost_high, "range of the cost", palette.RED),
         line(model.pulls, model.cost, "cost against the best arm", palette.RED),

@@ -11,7 +11,7 @@ import numpy as np
 
 from imabo.arms import Bools, Floats, Ints
 from imabo.insight.estimates import may_be_highest, number
-from imabo.insight.reading import Facts, config_text
+from imabo.insight.snapshot import StudySnapshot, config_text
 from imabo.settings import check_count, check_one_of
 from imabo.space import Config
 
@@ -21,19 +21,9 @@ _EQUALS: Final = re.compile(r"\s*=\s*")
 _LONG: Final = 10_000  # letters of a configuration that are searched
 STATES: Final = ("active", "paused", "retired")
 Sort = Literal[
-    "id",
-    "mean",
-    "low",
-    "high",
-    "n_pulls",
-    "n_rewards",
-    "n_pending",
-    "share",
-    "state",
-    "origin",
-    "parent",
-    "admitted_at",
-]
+    "id", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share", "state", "origin",
+    "parent", "admitted_at",
+]  # fmt: skip
 SORTS: Final[tuple[str, ...]] = get_args(Sort)
 
 
@@ -84,11 +74,11 @@ class BestArms:
     by: str
 
 
-def arms(facts: Facts, *, by: str = "low", limit: int = 30) -> BestArms:
+def arms(snapshot: StudySnapshot, *, by: str = "low", limit: int = 30) -> BestArms:
     """The arms with their means and intervals, the best ones only.
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         by: ``"low"`` for the highest lower end of the interval, ``"n_pulls"`` for the most pulls.
         limit: At most so many, from 1 to 50.
 
@@ -101,17 +91,13 @@ def arms(facts: Facts, *, by: str = "low", limit: int = 30) -> BestArms:
     """
     check_one_of("by", by, ["low", "n_pulls"])
     check_count("limit", limit, least=1)
-    known = facts.arms
-    if by == "low":
-        rows = _highest_low(facts, min(limit, MOST_SHOWN))
-    else:
-        rows = known.best_by(known.n_pulls, limit)
-    shown = rows[: min(limit, MOST_SHOWN)]
-    return BestArms(rows_of(facts, shown), len(known), by)
+    known, limit = snapshot.arms, min(limit, MOST_SHOWN)
+    rows = _highest_low(snapshot, limit) if by == "low" else known.best_by(known.n_pulls, limit)
+    return BestArms(rows_of(snapshot, rows), len(known), by)
 
 
 def arm_table(
-    facts: Facts,
+    snapshot: StudySnapshot,
     *,
     sort: str = "mean",
     descending: bool = True,
@@ -126,7 +112,7 @@ def arm_table(
     (no reward, no parent) last, whichever way it goes.
 
     Args:
-        facts: From ``insight.read``.
+        snapshot: From ``insight.read``.
         sort: A column, one of ``insight.SORTS``.
         descending: Whether the largest come first.
         states: Only arms in these states; None for all.
@@ -149,27 +135,20 @@ def arm_table(
     limit = min(limit, MOST_ROWS)
     for state in states or ():
         check_one_of("a state", state, STATES)
-    matching = np.flatnonzero(_matches(facts, states, text))
-    values = _sort_values(facts, sort)[matching]
-    keys = _nan_last(-values if not descending else values)
-    order = np.lexsort((facts.arms.ids[matching], -keys))
-    rows = matching[order][offset : offset + limit]
-    return ArmTable(
-        rows=rows_of(facts, rows),
-        n=len(matching),
-        n_arms=len(facts.arms),
-        offset=offset,
-        limit=limit,
-        sort=sort,
-        descending=bool(descending),
-    )
+    matching = np.flatnonzero(_matches(snapshot, states, text))
+    # NumPy puts NaN last.
+    values = _sort_values(snapshot, sort)[matching]
+    order = np.lexsort((snapshot.arms.ids[matching], -values if descending else values))
+    rows = rows_of(snapshot, matching[order][offset : offset + limit])
+    n_arms = len(snapshot.arms)
+    return ArmTable(rows, len(matching), n_arms, offset, limit, sort, bool(descending))
 
 
-def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
+def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]:
     """Some arms, by their rows in the columns."""
-    known = facts.arms
+    known = snapshot.arms
     places = np.array(list(rows), dtype=np.int64)
-    n_pulls = max(facts.totals.n_pulls, 1)
+    n_pulls = max(snapshot.totals.n_pulls, 1)
     found = []
     for row, low, high in zip(places.tolist(), *known.intervals_of(places), strict=True):
         record = known.records[row]
@@ -191,20 +170,20 @@ def rows_of(facts: Facts, rows: Ints | Iterable[int]) -> list[ArmRow]:
                 parent=record.parent,
                 mutated=record.mutated,
                 admitted_at=record.admitted_at,
-                is_best=record.id == facts.best_arm,
+                is_best=record.id == snapshot.best_arm,
             )
         )
     return found
 
 
-def _highest_low(facts: Facts, limit: int) -> Ints:
+def _highest_low(snapshot: StudySnapshot, limit: int) -> Ints:
     """Rows of the arms with the highest lower ends; those that may be served come first."""
-    known = facts.arms
+    known = snapshot.arms
     rows = np.flatnonzero(known.n_rewards > 0)
     active = rows[known.states[rows] == "active"]
     if len(active) >= limit:
         places = may_be_highest(
-            known.n_rewards[active], known.sums[active], facts.reward_range, limit
+            known.n_rewards[active], known.sums[active], snapshot.reward_range, limit
         )
         rows = active[places]
     low = known.intervals_of(rows)[0]
@@ -212,36 +191,21 @@ def _highest_low(facts: Facts, limit: int) -> Ints:
     return rows[np.lexsort(keys)][:limit]
 
 
-def _nan_last(values: Floats) -> Floats:
-    return np.where(np.isnan(values), -np.inf, values)
-
-
-def _sort_values(facts: Facts, sort: str) -> Floats:
+def _sort_values(snapshot: StudySnapshot, sort: str) -> Floats:
     """A number for each arm, NaN where it has no value to sort by."""
-    known = facts.arms
+    known = snapshot.arms
     if sort in ("low", "high"):
         return np.where(known.n_rewards > 0, known.intervals[sort == "high"], np.nan)
-    if sort == "parent":
-        parents = [np.nan if parent is None else parent for parent in known.parents]
-        return np.array(parents, dtype=np.float64)
     if sort in ("state", "origin"):
-        texts = known.states if sort == "state" else known.origins
         # Alphabetical, so the number is the place of the text among all of them.
+        texts = known.states if sort == "state" else known.origins
         return np.unique(texts, return_inverse=True)[1].astype(np.float64)
-    columns = {
-        "id": known.ids,
-        "mean": known.means,
-        "n_pulls": known.n_pulls,
-        "share": known.n_pulls,
-        "n_rewards": known.n_rewards,
-        "n_pending": known.n_pending,
-        "admitted_at": known.admitted_at,
-    }
-    return columns[sort].astype(np.float64)
+    names = {"id": "ids", "mean": "means", "share": "n_pulls", "parent": "parents"}
+    return np.array(getattr(known, names.get(sort, sort)), dtype=np.float64)
 
 
-def _matches(facts: Facts, states: Collection[str] | None, text: str) -> Bools:
-    known = facts.arms
+def _matches(snapshot: StudySnapshot, states: Collection[str] | None, text: str) -> Bools:
+    known = snapshot.arms
     matching = np.ones(len(known), dtype=np.bool_)
     if states is not None:
         matching &= np.isin(known.states, list(states))

@@ -18,8 +18,8 @@ from imabo.cli.output import (
     when,
     write_json,
 )
-from imabo.cli.places import TableQuery, place_of
-from imabo.documents import Document, best_document
+from imabo.cli.places import Place, TableQuery, place_of
+from imabo.documents import Document, best_document, event_document
 
 _COUNTS: Final = ("pulls", "rewards", "pending", "expired", "arms")
 _MOST_EVENTS: Final = 10_000  # that a service gives at once
@@ -50,7 +50,7 @@ def show(options: argparse.Namespace) -> None:
     with place_of(options) as place:
         study, overview = place.study(options.study), place.overview(options.study)
         table = place.table(options.study, {"limit": max(options.top, 1)})
-        happened = place.events(options.study, _FEW)
+        happened = events_of(place, options.study, _FEW)
     table["rows"] = table["rows"][: options.top]
     if options.json:
         write_json({"study": study, "overview": overview, "table": table, "events": happened})
@@ -93,7 +93,7 @@ def arms(options: argparse.Namespace) -> None:
 def best(options: argparse.Namespace) -> None:
     """Show the recommendation."""
     with place_of(options) as place:
-        found = place.best(options.study, options.level)
+        found = place.named(options.study).best(options.level)
     document = best_document(found)
     if options.json:
         write_json(document)
@@ -113,7 +113,7 @@ def events(options: argparse.Namespace) -> None:
     """List what happened."""
     with place_of(options) as place:
         # One more than wanted, to know whether there are older ones.
-        found = place.events(options.study, min(options.limit + 1, _MOST_EVENTS))
+        found = events_of(place, options.study, min(options.limit + 1, _MOST_EVENTS))
     found, has_older = found[-options.limit :], len(found) > options.limit
     if options.json:
         write_json({"events": found})
@@ -124,14 +124,13 @@ def events(options: argparse.Namespace) -> None:
         say(event_text(event))
 
 
-def event_text(event: Document) -> str:
-    """An event on a line.
+def events_of(place: Place, study: str, limit: int) -> list[Document]:
+    """What happened to a study, the newest last."""
+    return [event_document(event) for event in place.named(study).events(limit)]
 
-    Example:
-        >>> at = "1970-01-01T00:00:00.500000Z"
-        >>> event_text({"kind": "state", "at": at, "data": {}, "text": "arm 3 was paused"})
-        '1970-01-01 00:00:00 UTC  state    arm 3 was paused'
-    """
+
+def event_text(event: Document) -> str:
+    """An event on a line."""
     at = when(datetime.fromisoformat(event["at"]).timestamp())
     return f"{at}  {clean(event['kind']):7}  {clean(event['text'])}"
 
@@ -139,24 +138,14 @@ def event_text(event: Document) -> str:
 def key_figures(overview: Document) -> list[tuple[str, str]]:
     """The key figures of a study, as names and texts."""
     rate, found = overview["feedback_rate"], overview["best"]
-    requests = [count(overview["n_pulls"])]
+    requests = count(overview["n_pulls"])
     if overview["pulls_per_minute"] is not None:
-        requests.append(f"{number(overview['pulls_per_minute'])} a minute lately")
-    requests.append(f"last active {when(overview['last_at'])}")
-    feedback = [
-        count(overview["n_rewards"], "reward"),
-        f"{count(overview['n_pending'])} pending",
-        f"{count(overview['n_expired'])} expired",
-    ]
+        requests += f", {number(overview['pulls_per_minute'])} a minute lately"
+    feedback = f"{count(overview['n_rewards'], 'reward')}, {count(overview['n_pending'])} pending, "
+    feedback += f"{count(overview['n_expired'])} expired"
     if rate is not None:
-        feedback.append(f"feedback rate {rate:.0%}")
-    arms = [
-        count(overview["n_arms"]),
-        f"{count(overview['n_servable'])} of them can be served",
-        f"space version {overview['space_version']}",
-    ]
-    recent = f"{number(overview['recent_mean'])} {span(overview['recent_interval'])}"
-    at_random = f"{number(overview['random_mean'])} {span(overview['random_interval'])}"
+        feedback += f", feedback rate {rate:.0%}"
+    arms = f"{count(overview['n_arms'])}, {count(overview['n_servable'])} of them can be served, "
     best = "none before the first reward"
     if found is not None:
         best = f"arm {found['arm']}: {number(found['mean'])} {span(found['interval'])}, "
@@ -164,22 +153,25 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
         if found["since"] is not None:
             best += f" since a change noticed at {when(found['since'])}"
     figures = [
-        ("requests", ", ".join(requests)),
-        ("feedback", ", ".join(feedback)),
-        ("arms", ", ".join(arms)),
-        ("reward lately", recent.rstrip()),
-        ("at random", at_random.rstrip()),
+        ("requests", f"{requests}, last active {when(overview['last_at'])}"),
+        ("feedback", feedback),
+        ("arms", f"{arms}space version {overview['space_version']}"),
+        ("reward lately", mean_text(overview, "recent")),
+        ("at random", mean_text(overview, "random")),
         ("best", best),
     ]
     return figures if found is None else [*figures, ("", config_text(found["config"]))]
 
 
-def arm_rows(table: Document, *, is_short: bool = False) -> Table:
-    """Arms as rows to print; a star marks the best.
+def mean_text(overview: Document, which: str) -> str:
+    """The ``recent`` or the ``random`` mean with its interval."""
+    return f"{number(overview[f'{which}_mean'])} {span(overview[f'{which}_interval'])}".rstrip()
 
-    Args:
-        table: With the ``rows`` of ``insight.arm_table``.
-        is_short: Leave out where they came from, so that more of the configuration fits.
+
+def arm_rows(table: Document, *, is_short: bool = False) -> Table:
+    """The ``rows`` of ``insight.arm_table`` to print; a star marks the best.
+
+    ``is_short`` leaves out where they came from, so that more of the configuration fits.
     """
     titles = ["", "arm", "state", "pulls", "rewards", "share", "mean", "interval"]
     titles += ["config"] if is_short else ["origin", "config"]

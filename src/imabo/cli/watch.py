@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imabo.cli.ending import ended_by_signals
+from imabo.cli.console import ended_by_signals, keyboard
 from imabo.cli.exits import error_document
-from imabo.cli.keyboard import keyboard
+from imabo.cli.look import events_of, mean_text
 from imabo.cli.output import clean, count, number, say, span, tell, write_json
 from imabo.cli.places import Place, place_of
-from imabo.cli.running import missing
+from imabo.cli.run import missing
 from imabo.documents import Document
 from imabo.errors import ImaboError, StoreError, Unavailable
 
@@ -61,11 +61,12 @@ def looks(place: Place, options: argparse.Namespace, wait: Wait) -> Iterator[Loo
     look: Look | None = None
     while True:
         try:
+            events = events_of(place, name, _EVENTS)
             look = Look(
                 time.time(),
                 place.overview(name, trend=_POINTS),
                 place.table(name, {"limit": max(options.top, 1)}),
-                _last_drift(place.events(name, _EVENTS)),
+                next((one for one in reversed(events) if one["kind"] == "drift"), None),
             )
             look.table["rows"] = look.table["rows"][: options.top]
         except (Unavailable, StoreError) as error:
@@ -76,10 +77,6 @@ def looks(place: Place, options: argparse.Namespace, wait: Wait) -> Iterator[Loo
         n_done += 1
         if n_done == options.count or wait(options.every):
             return
-
-
-def _last_drift(events: list[Document]) -> Document | None:
-    return next((event for event in reversed(events) if event["kind"] == "drift"), None)
 
 
 def _watch_live(place: Place, options: argparse.Namespace) -> Look:
@@ -129,7 +126,7 @@ def line_of(look: Look) -> str:
         f"requests {count(overview['n_pulls'])}",
         f"rewards {count(overview['n_rewards'])}",
         f"arms {count(overview['n_active'])}",
-        f"lately {number(overview['recent_mean'])} {span(overview['recent_interval'])}".rstrip(),
+        f"lately {mean_text(overview, 'recent')}",
     ]
     if best is not None:
         parts.append(f"best arm {best['arm']} {number(best['mean'])} {span(best['interval'])}")
