@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from imabo.client.breaker import Breaker
-from imabo.client.calls import Answer, Call, Failed, Send, Sleep, Work
 from imabo.client.delivery import Service, deliver, retry_after
+from imabo.client.operations import Answer, Call, Failed, Send, Sleep, Work
 from imabo.errors import Unavailable
 
 CALL = Call("GET", "/v1/studies")

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from imabo.client import AsyncClient, Client, durable
-from imabo.client.calls import Answer, Failed, Send, Work
-from imabo.client.durable import DurableOutbox
+from imabo.client import AsyncClient, Client, outbox_file
+from imabo.client.operations import Answer, Failed, Send, Work
+from imabo.client.outbox_file import DurableOutbox
+from imabo.client.outbox_sending import Dispatch
 from imabo.client.reports import Reports
-from imabo.client.sending import Dispatch
 from imabo.errors import (
     InvalidSetting,
     OutboxFull,
@@ -246,7 +246,7 @@ def test_one_sends_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     # One that hangs is not waited for for ever.
     assert first.begin()
     assert not second.begin()
-    monkeypatch.setattr(durable, "_STUCK_S", 0.0)
+    monkeypatch.setattr(outbox_file, "_STUCK_S", 0.0)
     assert second.begin()
     first.close()
     second.close()

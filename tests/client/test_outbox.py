@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from imabo.client.calls import Answer, Failed, Send
+from imabo.client.operations import Answer, Failed, Send
 from imabo.client.outbox import MemoryOutbox, Outbox
+from imabo.client.outbox_sending import Dispatch
 from imabo.client.reports import Reports
-from imabo.client.sending import Dispatch
 from imabo.errors import RewardConflict, StoreClosed
 
 URL = "http://127.0.0.1:8000"

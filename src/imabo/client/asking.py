@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from imabo.arms import Pull
 from imabo.checks import checked_request
-from imabo.client.calls import Call, Steps, json_of, path_of
-from imabo.client.documents import pulls_of
+from imabo.client.answers import pulls_of
+from imabo.client.operations import Call, Steps, json_of, path_of
 from imabo.client.session import checked_deadline
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, Unavailable
@@ -19,7 +19,7 @@ from imabo.space import Config
 from imabo.space.scalars import show
 
 if TYPE_CHECKING:
-    from imabo.client.study_calls import StudyCalls
+    from imabo.client.study_methods import StudyCalls
 
 MOST_PULLS: Final = 1000  # of one call
 _DEFAULT_PREFIX: Final = "default-"  # no study's ids start so

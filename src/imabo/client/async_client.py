@@ -7,13 +7,13 @@ from os import PathLike
 from ssl import SSLContext
 from typing import IO, Any, Self
 
-from imabo.client.aio import AsyncSender, AsyncTransport
+from imabo.client.answers import Imported, RemoteFacts
 from imabo.client.async_study import AsyncRemoteStudy
-from imabo.client.blocking import Sender, Transport
-from imabo.client.documents import Imported, RemoteFacts
 from imabo.client.lifetime import deliver_on_sigterm, watch
 from imabo.client.session import Session, check_timeout
-from imabo.client.study_calls import StudyCalls
+from imabo.client.study_methods import StudyCalls
+from imabo.client.tasks import AsyncSender, AsyncTransport
+from imabo.client.threads import Sender, Transport
 from imabo.client.uploads import upload_of
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy

@@ -11,11 +11,11 @@ from os import PathLike
 from typing import Any, Self, TextIO, overload
 
 from imabo.arms import Arm, Pull
-from imabo.client.aio import AsyncTransport
+from imabo.client.answers import RemoteFacts
 from imabo.client.asking import Ask
-from imabo.client.documents import RemoteFacts
 from imabo.client.study import SPOOLED
-from imabo.client.study_calls import StudyCalls
+from imabo.client.study_methods import StudyCalls
+from imabo.client.tasks import AsyncTransport
 from imabo.errors import ImaboError
 from imabo.events import Event
 from imabo.export import copy_export, export_format

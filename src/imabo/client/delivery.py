@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from imabo.client.calls import Answer, Call, Failed, Send, Sleep, Steps
+from imabo.client.operations import Answer, Call, Failed, Send, Sleep, Steps
 from imabo.errors import Unavailable
 
 _TRY_AGAIN: Final = frozenset({429, 502, 503, 504})

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ssl import SSLContext
 from typing import Any, Final
 
-from imabo.client.calls import Call, Failed
+from imabo.client.operations import Call, Failed
 from imabo.client.session import Session
 from imabo.client.uploads import SILENCE_S, keep_little
 

@@ -1,236 +1,255 @@
-"""The file of a durable outbox: SQLite, flushed at every commit, shared by a host's processes."""
+"""The durable outbox: what waits is in a file that outlives the process."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
-import random
 import sqlite3
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import Final, TypeVar
+from sqlite3 import Connection
+from typing import Final
 
-from imabo.errors import ImaboError, InvalidSetting, SchemaTooNew, StoreError
-from imabo.space.scalars import show
+from imabo.client.outbox import Outbox, conflict
+from imabo.client.outbox_sqlite import OutboxFile
+from imabo.client.reports import Reports
+from imabo.errors import ImaboError, OutboxFull
 
-T = TypeVar("T")
+_STUCK_S: Final = 30.0  # a process that sends for longer than this is not waited for any more
 
-VERSION: Final = 1
-_APPLICATION: Final = 0x696D626F  # "imbo": what SQLite files of this kind are marked with
-_BUSY_S: Final = 5.0  # how long to wait for another process that writes
+_log = logging.getLogger(__name__)
 
-# Counted as it changes, because a count of all rows would make each reward dearer than the last.
-_SCHEMA: Final = f"""
-CREATE TABLE services (
-    id INTEGER PRIMARY KEY,
-    url TEXT NOT NULL UNIQUE,
-    n_waiting INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE rewards (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    service INTEGER NOT NULL REFERENCES services (id),
-    pull TEXT NOT NULL,
-    reward REAL NOT NULL,
-    told_at REAL NOT NULL,
-    UNIQUE (service, pull)
-);
-CREATE TRIGGER put AFTER INSERT ON rewards BEGIN
-    UPDATE services SET n_waiting = n_waiting + 1 WHERE id = NEW.service;
-END;
-CREATE TRIGGER settled AFTER DELETE ON rewards BEGIN
-    UPDATE services SET n_waiting = n_waiting - 1 WHERE id = OLD.service;
-END;
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {VERSION};
+_NUMBER: Final = "SELECT id FROM services WHERE url = ?"
+_KNOWN: Final = f"SELECT reward FROM rewards WHERE service = ({_NUMBER}) AND pull = ?"
+_OLDEST: Final = f"""
+SELECT pull, reward FROM rewards
+WHERE service = ({_NUMBER})
+  AND rtrim(pull, '0123456789') NOT IN (SELECT value || '-' FROM json_each(?))
+ORDER BY number LIMIT ?
 """
 
 
-class OutboxFile:
-    """A connection to the file, made when it is needed.
+class DurableOutbox(Outbox):
+    """An outbox in a file. What ``put`` takes is on the disk when it returns.
 
-    Not safe for threads: the outbox has the lock.
+    Any number of processes of one host may share the file. One of them sends at a time: it holds a
+    lock on a second file, which the system takes back when the process dies.
 
     Args:
-        path: Where it is; made when it is not there, for its owner's eyes only.
+        path: Of the file.
+        url: Of the service; rewards for another one in the same file are left alone.
+        size: How many rewards the file may hold, of all services together.
+        reports: Where to speak of what was refused.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     url, path = "http://127.0.0.1:8000", f"{folder}/rewards.outbox"
+        ...     outbox = DurableOutbox(path, url, 100, Reports(url))
+        ...     answers = outbox.put([("k3f9x2-1", 0.5)])
+        ...     outbox.close()
+        ...     DurableOutbox(path, url, 100, Reports(url)).take(10, ())
+        {'k3f9x2-1': 0.5}
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = checked_path(path)
-        self._db: sqlite3.Connection | None = None
-        self._identity: tuple[int, int] | None = None
+    is_durable = True
 
-    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What ``work`` reads."""
-        with _Translated(self.path):
-            db = self._connection()
-            return _patiently(lambda: work(db))
+    def __init__(self, path: str | os.PathLike[str], url: str, size: int, reports: Reports) -> None:
+        super().__init__(reports)
+        self._file = OutboxFile(path)
+        self._url = url
+        self._size = size
+        self._lock = threading.RLock()
+        # One of its own, because the other one's holder may wait for the disk.
+        self._sending_lock = threading.Lock()
+        self._sending: int | None = None  # the open lock file, while this process sends
+        self._blocked_since: float | None = None
+        self._is_closed = False
+        self._introduce()
 
-    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do ``work`` in one transaction, which is on the disk when this returns."""
-        with _Translated(self.path):
-            db = self._connection()
-            _patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+    # --- what waits -----------------------------------------------------------------------------
+
+    @property
+    def n_waiting(self) -> int:
+        """Rewards for this service in the file, whichever process told them."""
+        with self._lock:
             try:
-                result = work(db)
-                db.execute("COMMIT")
-            except BaseException:
-                # SQLite ends a transaction by itself on some errors, a full disk for one.
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-            return result
+                return self._file.read(self._count)
+            finally:
+                if self._is_closed:
+                    self._file.close()
 
-    def check_in_place(self) -> None:
-        """Refuse a file that was removed: nobody would find what is written to it."""
-        if self._db is not None and _identity(self.path) != self._identity:
-            raise StoreError(
-                f"the outbox {self.path} is gone",
-                "it was removed or replaced while a client used it",
-                "make another Client; this one still sends what it holds",
+    def holds(self, pull_id: str, reward: float) -> bool:
+        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+        with self._lock:
+            known = self._file.read(lambda db: self._known(db, pull_id))
+        if known is not None and known != reward:
+            raise conflict(pull_id, known, reward)
+        return known is not None
+
+    def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+        """Write rewards to the disk; for each None, or why it is not kept."""
+
+        def write(db: Connection) -> list[ImaboError | None]:
+            db.execute("INSERT OR IGNORE INTO services (url) VALUES (?)", (self._url,))
+            (service,) = db.execute(_NUMBER, (self._url,)).fetchone()
+            (total,) = db.execute("SELECT SUM(n_waiting) FROM services").fetchone()
+            now, answers = time.time(), list[ImaboError | None]()
+            for pull_id, reward in rewards:
+                known = self._known(db, pull_id)
+                if known is not None:
+                    same = known == reward
+                    answers.append(None if same else conflict(pull_id, known, reward))
+                elif total >= self._size:
+                    answers.append(self._full(pull_id))
+                else:
+                    values = (service, pull_id, reward, now)
+                    db.execute(
+                        "INSERT INTO rewards (service, pull, reward, told_at) VALUES (?, ?, ?, ?)",
+                        values,
+                    )
+                    total += 1
+                    answers.append(None)
+            return answers
+
+        with self._lock:
+            self.may_hold = True
+            self._file.check_in_place()
+            try:
+                return self._file.write(write)
+            finally:
+                if self._is_closed:
+                    self._file.close()
+
+    def take(self, limit: int, resting: Collection[str]) -> dict[str, float]:
+        """The oldest rewards for this service, but for those of some studies."""
+        values = (self._url, json.dumps(list(resting)), limit)
+        with self._lock:
+            return dict(self._file.read(lambda db: db.execute(_OLDEST, values).fetchall()))
+
+    def settle(self, pull_ids: Collection[str]) -> int:
+        """Delete rewards that the service took or refused for good; how many still wait."""
+
+        def write(db: Connection) -> int:
+            db.executemany(
+                f"DELETE FROM rewards WHERE service = ({_NUMBER}) AND pull = ?",
+                [(self._url, pull_id) for pull_id in pull_ids],
             )
+            return self._count(db)
+
+        with self._lock:
+            count = self._file.write(write) if pull_ids else self._file.read(self._count)
+            self.may_hold = count > 0
+            return count
+
+    def seal(self) -> None:
+        """What is told now is kept all the same."""
 
     def close(self) -> None:
-        """Close the connection; the next use makes another."""
-        if self._db is not None:
-            self._db.close()
-            self._db = None
-
-    def _connection(self) -> sqlite3.Connection:
-        if self._db is None:
-            self._db = _connect(self.path)
-            self._identity = _identity(self.path)
-        return self._db
-
-
-class _Translated:
-    """Turns SQLite's errors into ours."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (sqlite3.Error, OSError)) and not isinstance(error, ImaboError):
-            raise StoreError(
-                f"the outbox {self._path} cannot be used",
-                f"the system said {str(error)!r}",
-                "check that this is a file of its own in a folder that exists, that both may be "
-                "written and that the disk is not full; rewards that were not kept may be told "
-                "again",
-            ) from error
-
-
-def checked_path(path: object) -> str:
-    """A path that holds wherever the process goes."""
-    if isinstance(path, (str, os.PathLike)):
-        name = os.fspath(path)
-        if isinstance(name, str) and name and "\0" not in name:
-            return os.path.abspath(name)
-    raise InvalidSetting(
-        f"outbox is {show(path)}",
-        "it must be the path of a file",
-        "pass 'rewards.outbox', say, or leave it out to keep what waits in memory",
-    )
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    _make(path)
-    db = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
-    try:
-        # Before anything is written: it may be somebody else's.
-        _check_ours(db, path)
-        # This switch and its lock do not honour SQLite's own timeout.
-        (mode,) = _patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchone())
-        if mode != "wal":
-            raise StoreError(
-                f"the outbox {path} cannot have a write-ahead log",
-                f"SQLite keeps its journal mode {mode!r}, as on network file systems",
-                "put the file on a local disk",
-            )
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA fullfsync = ON")  # macOS flushes no more than the cache without
-        _patiently(lambda: db.execute("BEGIN IMMEDIATE"))
-        try:
-            if _check_ours(db, path) == 0:
-                for statement in _statements(_SCHEMA):
-                    db.execute(statement)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _make(path: str) -> None:
-    """Make the file for its owner alone: SQLite would let everybody read it."""
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        if hasattr(os, "O_DIRECTORY"):
-            # A name that is not on the disk yet would be gone after a power loss.
-            folder = os.open(Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
+        """Leave what waits to the next process that opens the file."""
+        with self._lock:
+            self.end()
+            self._is_closed = True
             try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+                count = self.n_waiting
+            except ImaboError as error:
+                _log.warning("%s", error)
+                count = 0
+        self.reports.closing()
+        if count:
+            _log.warning(
+                "%d rewards wait in the outbox %s; the next client with that outbox sends them",
+                count, self._file.path,
+            )  # fmt: skip
 
+    # --- one process sends at a time ------------------------------------------------------------
 
-def _check_ours(db: sqlite3.Connection, path: str) -> int:
-    """The file's version, 0 when it is empty; refuses a file that is not an outbox."""
-    # The mark last: another process may make the file at this moment.
-    (n_tables,) = _patiently(lambda: db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone())
-    (version,) = _patiently(lambda: db.execute("PRAGMA user_version").fetchone())
-    (application,) = _patiently(lambda: db.execute("PRAGMA application_id").fetchone())
-    if n_tables or version or application:
-        if application != _APPLICATION:
-            raise StoreError(
-                f"{path} is not an outbox",
-                "it is a database of something else",
-                "give the outbox a file of its own",
+    def begin(self) -> bool:
+        """Whether to send now: not while another process does, unless it is stuck."""
+        with self._sending_lock:
+            if self._sending is not None:
+                return True
+            try:
+                self._sending = _locked(f"{self._file.path}-lock")
+            except BlockingIOError:
+                now = time.monotonic()
+                self._blocked_since = self._blocked_since or now
+                return now - self._blocked_since > _STUCK_S
+            except (ImportError, OSError):
+                return True  # as on Windows: processes repeat each other, which does no harm
+            self._blocked_since = None
+            return True
+
+    def end(self) -> None:
+        """Let others send."""
+        with self._sending_lock:
+            if self._sending is not None:
+                os.close(self._sending)
+                self._sending = None
+
+    # --- forks ----------------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Close the connection: SQLite's must not cross a fork, not even to be closed there."""
+        self._lock.acquire()
+        self._sending_lock.acquire()
+        with suppress(sqlite3.Error):
+            self._file.close()
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """Go on with a connection of one's own; a child leaves the sending to its parent."""
+        self._sending_lock.release()
+        self._lock.release()
+        if is_child:
+            # The parent's lock would outlive it for as long as a copy of its file is open.
+            self.end()
+            self.may_hold = False
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _introduce(self) -> None:
+        with self._lock:
+            others = self._file.read(
+                lambda db: db.execute(
+                    "SELECT url, n_waiting FROM services WHERE url != ? AND n_waiting > 0",
+                    (self._url,),
+                ).fetchall()
             )
-        if version > VERSION:
-            raise SchemaTooNew(
-                f"the outbox {path} has version {version}",
-                f"this imabo knows versions up to {VERSION}",
-                "upgrade imabo",
-            )
-    return int(version)
+        for url, count in others:
+            _log.warning(
+                "the outbox %s holds %d rewards for the service at %s; only a client of that "
+                "address sends them",
+                self._file.path, count, url,
+            )  # fmt: skip
+
+    def _count(self, db: Connection) -> int:
+        row = db.execute("SELECT n_waiting FROM services WHERE url = ?", (self._url,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def _known(self, db: Connection, pull_id: str) -> float | None:
+        row = db.execute(_KNOWN, (self._url, pull_id)).fetchone()
+        return None if row is None else float(row[0])
+
+    def _full(self, pull_id: str) -> OutboxFull:
+        return OutboxFull(
+            f"the reward of pull {pull_id!r} is neither delivered nor kept",
+            f"the outbox {self._file.path} holds {self._size} rewards, its outbox_size, because "
+            f"the service at {self._url} does not take them",
+            "see why it does not, tell the reward again later, or allow more with outbox_size",
+        )
 
 
-def _statements(script: str) -> list[str]:
-    """The statements of a script, which SQLite's own way would not keep in one transaction."""
-    statements, part = [], ""
-    for piece in script.split(";"):
-        part += piece + ";"
-        if sqlite3.complete_statement(part):
-            statements.append(part)
-            part = ""
-    return [statement for statement in statements if statement.strip(" \n;")]
+def _locked(path: str) -> int:
+    """A file that this process alone holds until it closes it or dies."""
+    import fcntl
 
-
-def _patiently(work: Callable[[], T]) -> T:
-    """Try again while another process holds a lock, for ``_BUSY_S`` at most."""
-    ends_at = time.monotonic() + _BUSY_S
-    while True:
-        try:
-            return work()
-        except sqlite3.OperationalError as error:
-            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not is_busy or time.monotonic() > ends_at:
-                raise
-        # At random, lest two processes keep in step.
-        time.sleep(random.uniform(0.0002, 0.002))
-
-
-def _identity(path: str) -> tuple[int, int] | None:
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return (found.st_dev, found.st_ino)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle

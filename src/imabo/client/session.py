@@ -19,15 +19,15 @@ from imabo.checks import (
     checked_space,
     checked_window,
 )
+from imabo.client.answers import Imported, RemoteFacts, facts_of, imported_of, nothing_of, read
 from imabo.client.breaker import Breaker
-from imabo.client.calls import Call, Steps, json_of, path_of
 from imabo.client.delivery import Service, deliver
-from imabo.client.documents import Imported, RemoteFacts, facts_of, imported_of, nothing_of, read
-from imabo.client.durable import DurableOutbox
 from imabo.client.lifetime import await_end, hold, release
+from imabo.client.operations import Call, Steps, json_of, path_of
 from imabo.client.outbox import MemoryOutbox, Outbox
+from imabo.client.outbox_file import DurableOutbox
+from imabo.client.outbox_sending import Dispatch, at_disk
 from imabo.client.reports import Reports
-from imabo.client.sending import Dispatch, at_disk
 from imabo.client.uploads import Upload
 from imabo.errors import (
     ImaboError,

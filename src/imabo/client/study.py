@@ -10,10 +10,10 @@ from os import PathLike
 from typing import Any, Final, Self, TextIO, overload
 
 from imabo.arms import Arm, Pull
+from imabo.client.answers import RemoteFacts
 from imabo.client.asking import Ask
-from imabo.client.blocking import Transport
-from imabo.client.documents import RemoteFacts
-from imabo.client.study_calls import StudyCalls
+from imabo.client.study_methods import StudyCalls
+from imabo.client.threads import Transport
 from imabo.client.workers import Workers
 from imabo.errors import ImaboError
 from imabo.events import Event

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from imabo.client.calls import Answer, Call, Send, Steps, T, json_of, path_of, worked
+from imabo.client.answers import read, results_of
 from imabo.client.delivery import Backoff, retry_after
-from imabo.client.documents import read, results_of
+from imabo.client.operations import Answer, Call, Send, Steps, T, json_of, path_of, worked
 from imabo.client.outbox import MOST_REWARDS, Outbox, study_of
 from imabo.errors import ImaboError, StoreError, Unavailable
 

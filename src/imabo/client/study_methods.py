@@ -18,9 +18,7 @@ from imabo.checks import (
     checked_space,
     valid_configs,
 )
-from imabo.client.asking import MOST_PULLS, Ask, is_default
-from imabo.client.calls import Call, Steps, T, json_of, path_of
-from imabo.client.documents import (
+from imabo.client.answers import (
     RemoteFacts,
     arm_of,
     arms_of,
@@ -32,8 +30,10 @@ from imabo.client.documents import (
     pull_of,
     results_of,
 )
+from imabo.client.asking import MOST_PULLS, Ask, is_default
+from imabo.client.operations import Call, Steps, T, json_of, path_of
 from imabo.client.outbox import MOST_REWARDS
-from imabo.client.sending import rewards_call
+from imabo.client.outbox_sending import rewards_call
 from imabo.client.session import Session
 from imabo.documents import stamp
 from imabo.errors import (

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Final
 
-from imabo.client.calls import Answer, Failed, Send, Sleep, Steps, T, Work
 from imabo.client.http import RequestIds, failed, http_settings, request_settings
+from imabo.client.operations import Answer, Failed, Send, Sleep, Steps, T, Work
 from imabo.client.session import Session
 from imabo.errors import StoreError
 
