@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from imabo.client.breaker import Breaker
-from imabo.client.delivery import Service, deliver, retry_after
-from imabo.client.operations import Answer, Call, Failed, Send, Sleep, Work
+from imabo.client.operations import Answer, Call, Failed, Send, Sleep
+from imabo.client.session import Breaker, Service, deliver, retry_after
 from imabo.errors import Unavailable
 
 CALL = Call("GET", "/v1/studies")
@@ -34,7 +33,7 @@ def played(
     try:
         while True:
             step = operation.send(reply)
-            assert not isinstance(step, Work)
+            assert isinstance(step, Send | Sleep)
             steps.append(step)
             reply = waiting.pop(0) if isinstance(step, Send) else None
     except StopIteration as done:

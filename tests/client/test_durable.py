@@ -15,8 +15,8 @@ import pytest
 
 from imabo.client import AsyncClient, Client, outbox_file
 from imabo.client.operations import Answer, Failed, Send, Work
+from imabo.client.outbox import Dispatch
 from imabo.client.outbox_file import DurableOutbox
-from imabo.client.outbox_sending import Dispatch
 from imabo.client.reports import Reports
 from imabo.errors import (
     InvalidSetting,
@@ -55,7 +55,7 @@ def sent(dispatch: Dispatch, reply: Callable[[list[str]], Answer | Failed]) -> l
             step = steps.send(answer)
             answer = None
             if isinstance(step, Work):
-                step.do()
+                answer = step.do()
             elif isinstance(step, Send):
                 body = (step.call.body or b"").decode()
                 pulls = [part.split('"')[0] for part in body.split('"pull": "')[1:]]

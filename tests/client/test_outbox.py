@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from imabo.client.operations import Answer, Failed, Send
-from imabo.client.outbox import MemoryOutbox, Outbox
-from imabo.client.outbox_sending import Dispatch
+from imabo.client.outbox import Dispatch, MemoryOutbox, Outbox
 from imabo.client.reports import Reports
 from imabo.errors import RewardConflict, StoreClosed
 

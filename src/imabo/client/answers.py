@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -76,47 +76,75 @@ class Imported:
     checked: Checked
 
 
+# What of a document is not what it stands for; everything else is taken as it is.
+_READ: Final[dict[str, Callable[[Any], Any]]] = {
+    "config": dict,
+    "data": dict,
+    "interval": lambda ends: (ends[0], ends[1]),
+    "seed": int,
+    "space": Space.from_dict,
+    "reward_range": lambda ends: None if ends is None else (float(ends[0]), float(ends[1])),
+}
+for _name in ("served_at", "rewarded_at", "admitted_at", "created_at", "since", "at"):
+    _READ[_name] = lambda text: None if text is None else datetime.fromisoformat(text)
+
+
+def _made(kind: type[T], document: Any, /, **others: Any) -> T:
+    """A dataclass from the document that has its fields, but for some."""
+    wanted = [one.name for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
+    values = {name: document[name] for name in wanted}
+    return kind(**others, **{n: _READ[n](v) if n in _READ else v for n, v in values.items()})
+
+
+def facts_of(document: Any) -> RemoteFacts:
+    """A study."""
+    settings = {f"{name}_settings": document[name] for name in ("policy", "oracle")}
+    return _made(RemoteFacts, document, document=document, **settings)
+
+
+def all_facts_of(document: Any) -> list[RemoteFacts]:
+    """All studies."""
+    return [facts_of(study) for study in document["studies"]]
+
+
+def names_of(document: Any) -> list[str]:
+    """The names of all studies."""
+    return [study["name"] for study in document["studies"]]
+
+
 def imported_of(document: Any) -> Imported:
     """A study that was imported."""
     return Imported(facts_of(document["study"]), Checked(**document["checked"]))
 
 
-def facts_of(document: Any) -> RemoteFacts:
-    """A study."""
-    ends = document["reward_range"]
-    return RemoteFacts(
-        name=document["name"],
-        space=Space.from_dict(document["space"]),
-        space_version=document["space_version"],
-        policy_settings=document["policy"],
-        oracle_settings=document["oracle"],
-        seed=int(document["seed"]),
-        reward_range=None if ends is None else (float(ends[0]), float(ends[1])),
-        window_s=document["window_s"],
-        created_at=datetime.fromisoformat(document["created_at"]),
-        n_arms=document["n_arms"],
-        n_pulls=document["n_pulls"],
-        n_rewards=document["n_rewards"],
-        n_pending=document["n_pending"],
-        n_expired=document["n_expired"],
-        document=document,
-    )
-
-
 def pull_of(document: Any) -> Pull:
     """A pull."""
-    rewarded_at = document["rewarded_at"]
-    return Pull(
-        id=document["id"],
-        arm=document["arm"],
-        config=dict(document["config"]),
-        reason=document["reason"],
-        served_at=datetime.fromisoformat(document["served_at"]),
-        state=document["state"],
-        reward=document["reward"],
-        rewarded_at=None if rewarded_at is None else datetime.fromisoformat(rewarded_at),
-        context=document["context"],
-    )
+    return _made(Pull, document)
+
+
+def page_of(document: Any) -> tuple[list[Pull], int | None]:
+    """A page of history and where the next one starts."""
+    return [pull_of(pull) for pull in document["pulls"]], document["next"]
+
+
+def arm_of(document: Any) -> Arm:
+    """An arm."""
+    return _made(Arm, document)
+
+
+def arms_of(document: Any) -> list[Arm]:
+    """All arms."""
+    return [arm_of(arm) for arm in document["arms"]]
+
+
+def best_of(document: Any) -> Best:
+    """The recommendation; a service of before does not say since when."""
+    return _made(Best, {"since": None} | document)
+
+
+def events_of(document: Any) -> list[Event]:
+    """What happened."""
+    return [_made(Event, event) for event in document["events"]]
 
 
 def pulls_of(count: int) -> Callable[[Any], list[Pull]]:
@@ -129,55 +157,6 @@ def pulls_of(count: int) -> Callable[[Any], list[Pull]]:
         return pulls
 
     return decode
-
-
-def page_of(document: Any) -> tuple[list[Pull], int | None]:
-    """A page of history and where the next one starts."""
-    return [pull_of(pull) for pull in document["pulls"]], document["next"]
-
-
-def arm_of(document: Any) -> Arm:
-    """An arm."""
-    return Arm(
-        id=document["id"],
-        config=dict(document["config"]),
-        origin=document["origin"],
-        state=document["state"],
-        n_pulls=document["n_pulls"],
-        n_rewards=document["n_rewards"],
-        n_pending=document["n_pending"],
-        mean=document["mean"],
-        parent=document["parent"],
-        admitted_at=datetime.fromisoformat(document["admitted_at"]),
-    )
-
-
-def arms_of(document: Any) -> list[Arm]:
-    """All arms."""
-    return [arm_of(arm) for arm in document["arms"]]
-
-
-def best_of(document: Any) -> Best:
-    """The recommendation."""
-    low, high = document["interval"]
-    since = document.get("since")  # a service of before does not say
-    return Best(
-        arm=document["arm"],
-        config=dict(document["config"]),
-        mean=document["mean"],
-        interval=(low, high),
-        level=document["level"],
-        n_rewards=document["n_rewards"],
-        since=None if since is None else datetime.fromisoformat(since),
-    )
-
-
-def events_of(document: Any) -> list[Event]:
-    """What happened."""
-    return [
-        Event(event["kind"], datetime.fromisoformat(event["at"]), dict(event["data"]))
-        for event in document["events"]
-    ]
 
 
 def results_of(pull_ids: Sequence[str]) -> Callable[[Any], list[ImaboError | None]]:

@@ -1,23 +1,42 @@
-"""What the clients do, as values: calls to make, pauses to keep, and what came back.
+"""What the clients do, written once for both: operations that yield steps and do no I/O.
 
-Every operation of a client is a generator that yields steps and is sent what came of them. It does
-no I/O itself, so the blocking and the asyncio client share all of it; each has a small driver that
-takes the steps.
+An operation is a generator. It yields a step (make this call, sleep, use the disk, take these steps
+within a time); what comes of it is sent to it, or thrown. ``Client`` and ``RemoteStudy`` take the
+steps in the calling thread (``threads.py``), ``AsyncClient`` and ``AsyncRemoteStudy`` in an event
+loop (``tasks.py``). ``operation`` makes a method of each side from one definition.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
+from typing import (
+    IO,
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 from urllib.parse import quote
 
-from imabo.client.uploads import Upload
+from imabo.client.http import Upload
 from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
 
 T = TypeVar("T")
+P = ParamSpec("P")
+B = TypeVar("B")  # what a method is for code that waits
+A = TypeVar("A")  # and for code that awaits
+
+# --- steps --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +49,6 @@ class Call:
     params: Mapping[str, str | int | float] = field(default_factory=dict)
     sink: IO[bytes] | None = None
     upload: Upload | None = None
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it may take its time, as long as it goes on."""
-        return self.sink is not None or self.upload is not None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -56,7 +70,14 @@ class Sleep(NamedTuple):
 class Work(NamedTuple):
     """Do something that waits for a disk, which an event loop must not."""
 
-    do: Callable[[], None]
+    do: Callable[[], Any]
+
+
+class Within(NamedTuple):
+    """Take these steps, and raise ``TimeoutError`` after so many seconds."""
+
+    steps: Steps[Any]
+    seconds: float
 
 
 class Answer(NamedTuple):
@@ -74,7 +95,9 @@ class Failed(NamedTuple):
     text: str
 
 
-Steps: TypeAlias = Generator[Send | Sleep | Work, Answer | Failed | None, T]
+Step: TypeAlias = Send | Sleep | Work | Within
+Reply: TypeAlias = Answer | Failed  # to a call; other steps give what they return
+Steps: TypeAlias = Generator[Step, Any, T]
 
 
 def worked(do: Callable[[], T]) -> Steps[T]:
@@ -82,24 +105,116 @@ def worked(do: Callable[[], T]) -> Steps[T]:
 
     Example:
         >>> steps = worked(lambda: 6 * 7)
-        >>> next(steps).do()
-        >>> next(steps)
+        >>> steps.send(next(steps).do())
         Traceback (most recent call last):
         StopIteration: 42
     """
-    results: list[T] = []
-    errors: list[Exception] = []
+    result: T = yield Work(do)
+    return result
 
-    def work() -> None:
-        try:
-            results.append(do())
-        except Exception as error:  # raised again where the operation goes on
-            errors.append(error)
 
-    yield Work(work)
-    if errors:
-        raise errors[0]
-    return results[0]
+def within(steps: Steps[T], seconds: float) -> Steps[T]:
+    """Steps that must end in time: what they return or raise, or ``TimeoutError``."""
+    result: T = yield Within(steps, seconds)
+    return result
+
+
+# --- one definition, two methods ----------------------------------------------------------------
+
+
+class Run(Protocol):
+    """Takes steps, and waits for them."""
+
+    def __call__(self, steps: Steps[T], /) -> T: ...  # noqa: D102
+
+
+class AsyncRun(Protocol):
+    """Takes steps, to be awaited."""
+
+    def __call__(self, steps: Steps[T], /) -> Coroutine[Any, Any, T]: ...  # noqa: D102
+
+
+class Operation(Generic[B, A]):
+    """A method of both sides: of type ``B`` where it waits, and ``A`` where it is awaited."""
+
+    def __init__(self, make: Callable[..., Steps[Any]]) -> None:
+        self.make = make
+
+    @overload
+    def __get__(self, instance: Blocking, owner: object) -> B: ...
+    @overload
+    def __get__(self, instance: Asyncio, owner: object) -> A: ...
+    def __get__(self, instance: object, owner: object) -> object:
+        return self  # the sides have functions in its place; see below
+
+
+def operation(
+    make: Callable[Concatenate[Any, P], Steps[T]],
+) -> Operation[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
+    """Make a method of both sides from a generator that describes it.
+
+    Example:
+        >>> class Both:
+        ...     @operation
+        ...     def answer(self, to: str) -> Steps[int]:
+        ...         '''The answer.'''
+        ...         return (yield from worked(lambda: len(to)))
+        >>> class Mine(Both, Asyncio): ...
+        >>> inspect.iscoroutinefunction(Mine.answer), inspect.getdoc(Mine.answer)
+        (True, 'The answer.')
+        >>> inspect.signature(Mine.answer)
+        <Signature (self, to: 'str') -> 'int'>
+    """
+    return Operation(make)
+
+
+class Blocking:
+    """The side that waits: its operations are taken in the calling thread."""
+
+    _run: Run
+
+    def __init_subclass__(cls) -> None:
+        def waiting(make: Callable[..., Steps[T]]) -> Callable[..., T]:
+            def method(self: Blocking, *args: Any, **settings: Any) -> T:
+                return self._run(make(self, *args, **settings))
+
+            return method
+
+        _install(cls, waiting)
+
+
+class Asyncio:
+    """The side that awaits: its operations are coroutines."""
+
+    _run: AsyncRun
+
+    def __init_subclass__(cls) -> None:
+        def awaited(make: Callable[..., Steps[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+            async def method(self: Asyncio, *args: Any, **settings: Any) -> T:
+                return await self._run(make(self, *args, **settings))
+
+            return method
+
+        _install(cls, awaited)
+
+
+def _install(cls: type, method_of: Callable[[Callable[..., Steps[Any]]], Any]) -> None:
+    """Put functions in place of a class's operations, with their signatures and docstrings."""
+    found = [(name, one) for base in cls.__mro__ for name, one in vars(base).items()]
+    for name, make in [(name, one.make) for name, one in found if isinstance(one, Operation)]:
+        method: Any = functools.update_wrapper(method_of(make), make)
+        del method.__wrapped__  # a generator, which it is not
+        signature = inspect.signature(make)
+        result = str(signature.return_annotation).removeprefix("Steps[")[:-1]
+        method.__annotations__ = make.__annotations__ | {"return": result}
+        method.__signature__ = signature.replace(return_annotation=result)
+        method.__qualname__ = f"{cls.__name__}.{name}"
+        if inspect.iscoroutinefunction(method):  # an example is one of the other side
+            method.__doc__ = (inspect.getdoc(make) or "").partition("\n\nExample:")[0]
+        setattr(cls, name, method)
+
+
+# --- what travels -------------------------------------------------------------------------------
 
 
 def path_of(*parts: str | int) -> str:

@@ -1,12 +1,13 @@
-"""The methods of a study as calls to the service; who takes the steps is the driver's business."""
+"""The methods of a study of a service but for its loop, written once for both clients."""
 
 from __future__ import annotations
 
 import re
-import time
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import IO, Any, Final
+from os import PathLike
+from typing import IO, Any, Final, TextIO
 
 from imabo.arms import Arm, ArmState, Pull
 from imabo.checks import (
@@ -14,7 +15,6 @@ from imabo.checks import (
     checked_configs,
     checked_moment,
     checked_name,
-    checked_reward,
     checked_space,
     valid_configs,
 )
@@ -25,308 +25,244 @@ from imabo.client.answers import (
     best_of,
     document_of,
     events_of,
+    facts_of,
     nothing_of,
     page_of,
     pull_of,
-    results_of,
 )
-from imabo.client.asking import MOST_PULLS, Ask, is_default
-from imabo.client.operations import Call, Steps, T, json_of, path_of
-from imabo.client.outbox import MOST_REWARDS
-from imabo.client.outbox_sending import rewards_call
+from imabo.client.http import SPOOLED
+from imabo.client.operations import Call, Steps, T, json_of, operation, path_of, worked
 from imabo.client.session import Session
 from imabo.documents import stamp
-from imabo.errors import (
-    ImaboError,
-    InvalidSetting,
-    StoreClosed,
-    Unavailable,
-    UnknownArm,
-    UnknownPull,
-)
+from imabo.errors import InvalidSetting, StoreClosed, UnknownArm, UnknownPull
 from imabo.events import Event
+from imabo.export import copy_export, export_format
 from imabo.recommend import Best
 from imabo.settings import check_count, check_fraction
 from imabo.space import Space
 from imabo.space.scalars import show
 
-_PULL_ID: Final = re.compile(r"([A-Za-z0-9]{1,64})-[1-9][0-9]{0,17}")
+MOST_PULLS: Final = 1000  # of one call
+_PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
 _LARGEST_ARM: Final = 10**18
 
 
-class StudyCalls:
-    """One study of a service. What never changes about it is kept once it is known."""
+class StudyMethods:
+    """What both sides know of a study, and do with it. What never changes is asked for once."""
 
     def __init__(self, session: Session, name: str, known: RemoteFacts | None = None) -> None:
-        self.session = session
-        self.name = checked_name(name)
-        self.known = known
+        self._session = session
+        self._name = checked_name(name)
+        self._path = path_of("studies", self._name)
+        self._known = known
         self._is_closed = False
-        # What the ids of this study's pulls start with; a study that was made again has another.
-        self._tokens: set[str] = set()
 
     @property
-    def is_closed(self) -> bool:
-        """Whether the study or its client was closed."""
-        return self._is_closed or self.session.is_closed
+    def name(self) -> str:
+        """The study's name."""
+        return self._name
 
-    def close(self) -> None:
-        """Refuse every call from now on; the client goes on."""
-        self._is_closed = True
+    def __repr__(self) -> str:
+        # Without a call: debuggers and logs look at things whether or not the service is there.
+        return f"<{type(self).__name__} {self._name!r} of {self._session.service.url}>"
 
-    def check_open(self) -> None:
-        """Refuse to work for a study that was closed."""
-        self.session.check_open()
-        if self._is_closed:
-            raise StoreClosed(
-                f"study {self.name!r} is closed",
-                "close() was called on it",
-                "open it again with client.open(name)",
-            )
-
+    @operation
     def facts(self) -> Steps[RemoteFacts]:
-        """How far the study has come."""
-        self.check_open()
-        self.known = yield from self.session.facts(self.name)
-        return self.known
+        """Everything about the study in one call: settings, space and counts of one moment."""
+        return (yield from self._facts())
 
-    def settings(self) -> Steps[RemoteFacts]:
-        """What the study was created with; asked for once."""
-        return self.known or (yield from self.facts())
-
-    # --- the loop -------------------------------------------------------------------------------
-
-    def ask(self, count: int | None, **settings: Any) -> Ask:
-        """An ask, for a driver to carry out."""
-        return Ask(self, count, **settings)
-
-    def learn_token(self, pull_id: str) -> None:
-        """Remember what this study's ids start with."""
-        self._tokens.add(pull_id.rpartition("-")[0])
-
-    def tell(self, pull_id: str, reward: float, *, wait: bool) -> Steps[None]:
-        """Report a reward; one that does not get through now is sent in the background."""
-        self.check_open()
-        value = self._checked_reward(reward)
-        if is_default(pull_id):
-            return
-        self._check_id(pull_id)
-        if (yield from self.session.holds(pull_id, value)):
-            return
-        breaker = self.session.breaker
-        if wait and breaker.admits():
-            try:
-                yield from self._tell_now(pull_id, value)
-            except Unavailable:
-                breaker.record(False)
-            except ImaboError:
-                breaker.record(True)
-                raise
-            else:
-                breaker.record(True)
-                return
-        (refusal,) = yield from self.session.keep([(pull_id, value)])
-        if refusal is not None:
-            raise refusal
-
-    def _tell_now(self, pull_id: str, value: float) -> Steps[None]:
-        # The outbox takes over soon, so the caller need not wait for every retry.
-        deadline = time.monotonic() + self.session.service.timeout_s
-        yield from self._check_mine(pull_id, deadline)
-        call = Call("PUT", path_of("pulls", pull_id, "reward"), json_of(reward=value))
-        yield from self.session.call(call, nothing_of, deadline=deadline)
-
-    def tell_many(self, rewards: Sequence[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
-        """Report several rewards; those that do not get through now are sent in the background."""
-        self.check_open()
-        answers: list[ImaboError | None] = [None] * len(rewards)
-        good: list[tuple[int, str, float]] = []
-        for place, (pull_id, reward) in enumerate(rewards):
-            try:
-                value = self._checked_reward(reward)
-                if is_default(pull_id):
-                    continue
-                self._check_id(pull_id)
-                if not (yield from self.session.holds(pull_id, value)):
-                    good.append((place, pull_id, value))
-            except ImaboError as error:
-                answers[place] = error
-        later: list[tuple[int, str, float]] = []
-        while good:
-            batch = good[:MOST_REWARDS]
-            try:
-                results = yield from self._tell_batch([(pull, value) for _, pull, value in batch])
-            except Unavailable:
-                later += good
-                break
-            for item, result in zip(batch, results, strict=True):
-                if isinstance(result, Unavailable):
-                    later.append(item)
-                else:
-                    answers[item[0]] = result
-            del good[:MOST_REWARDS]
-        if later:
-            kept = yield from self.session.keep([(pull, value) for _, pull, value in later])
-            for (place, _, _), result in zip(later, kept, strict=True):
-                answers[place] = result
-        return answers
-
-    def _tell_batch(self, batch: list[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
-        deadline = time.monotonic() + self.session.service.timeout_s
-        answers: dict[str, ImaboError | None] = {}
-        for pull_id, _ in batch:
-            try:
-                yield from self._check_mine(pull_id, deadline)
-            except Unavailable:
-                raise
-            except ImaboError as error:
-                answers[pull_id] = error
-        mine = [(pull_id, value) for pull_id, value in batch if pull_id not in answers]
-        if not mine:
-            return [answers[pull_id] for pull_id, _ in batch]
-        decode = results_of([pull_id for pull_id, _ in mine])
-        results = yield from self.session.call(rewards_call(mine), decode, deadline=deadline)
-        told = iter(results)
-        return [answers[i] if i in answers else next(told) for i, _ in batch]
-
-    def _checked_reward(self, reward: object) -> float:
-        # Without the study's range at hand the service judges.
-        return checked_reward(reward, None if self.known is None else self.known.reward_range)
-
-    def _check_id(self, pull_id: object) -> None:
-        if not isinstance(pull_id, str) or not _PULL_ID.fullmatch(pull_id):
-            raise self._unknown_pull(pull_id)
-
-    def _check_mine(self, pull_id: str, deadline: float) -> Steps[None]:
-        """Refuse the pull of another study; its id alone would do for the service."""
-        if pull_id.rpartition("-")[0] not in self._tokens:
-            call = Call("GET", path_of("pulls", pull_id))
-            if (yield from self.session.call(call, _study_of, deadline=deadline)) != self.name:
-                raise self._unknown_pull(pull_id)
-            self.learn_token(pull_id)
-
+    @operation
     def expire(self) -> Steps[int]:
-        """Drop what is past its window."""
-        call = Call("POST", self._path("expire"))
-        return (yield from self._call(call, lambda document: int(document["expired"])))
+        """Drop from the pending count what is past its window; ``ask`` does this by itself."""
+        return (yield from self._call("POST", "/expire", lambda answer: int(answer["expired"])))
 
     # --- what was learned -----------------------------------------------------------------------
 
-    def best(self, level: float) -> Steps[Best]:
-        """The recommendation."""
-        self.check_open()
+    @operation
+    def best(self, level: float = 0.95) -> Steps[Best]:
+        """The arm to keep if learning stopped now; ``Study.best`` says what it promises."""
         check_fraction("level", level)
-        return (yield from self._call(Call("GET", self._path("best"), params={"level": level}),
-                                      best_of))  # fmt: skip
+        return (yield from self._call("GET", "/best", best_of, params={"level": level}))
 
+    @operation
     def arms(self) -> Steps[list[Arm]]:
-        """Every arm."""
-        return (yield from self._call(Call("GET", self._path("arms")), arms_of))
+        """Every arm ever admitted, in order of admission."""
+        return (yield from self._call("GET", "/arms", arms_of))
 
-    def events(self, limit: int) -> Steps[list[Event]]:
-        """The newest events."""
-        self.check_open()
-        check_count("limit", limit)
-        if limit > MAX_COUNT:
-            raise InvalidSetting(
-                f"limit is {show(limit)}",
-                f"one answer has at most {MAX_COUNT} events",
-                "ask for fewer; the exported log has all of them",
-            )
-        call = Call("GET", self._path("events"), params={"limit": limit})
-        return (yield from self._call(call, events_of))
+    @operation
+    def events(self, limit: int = 1000) -> Steps[list[Event]]:
+        """What happened to the study, the newest last: changes by hand, and of the world.
 
+        Args:
+            limit: How many at most, the newest of them; up to 10,000.
+        """
+        fix = "ask for fewer; the exported log has all of them"
+        _check_limit(limit, 0, f"one answer has at most {MAX_COUNT} events", fix)
+        return (yield from self._call("GET", "/events", events_of, params={"limit": limit}))
+
+    @operation
     def pull(self, pull_id: str) -> Steps[Pull]:
-        """A pull by its id."""
-        self.check_open()
+        """A pull by its id, as it stands now."""
+        self._check_open()
         self._check_id(pull_id)
-        study, pull = yield from self._call(
-            Call("GET", path_of("pulls", pull_id)), lambda found: (found["study"], pull_of(found))
-        )
-        if study != self.name:
+        call = Call("GET", path_of("pulls", pull_id))
+        study, pull = yield from self._session.call(call, lambda one: (one["study"], pull_of(one)))
+        self._learn(pull_id, study)
+        if study != self._name:
             raise self._unknown_pull(pull_id)
-        self.learn_token(pull_id)
         return pull
 
-    def pulls(self, after: int, limit: int) -> Steps[list[Pull]]:
-        """A page of history, read in as many calls as it takes."""
+    @operation
+    def pulls(self, after: int = 0, limit: int = 1000) -> Steps[list[Pull]]:
+        """A page of the history: pulls in the order they were served.
+
+        Args:
+            after: The number at the end of the last pull's id that you have; 0 for the first page.
+            limit: At most so many pulls, from 1 to 10,000.
+        """
         check_count("after", after)
-        check_count("limit", limit, least=1)
-        if limit > MAX_COUNT:
-            raise InvalidSetting(
-                f"limit is {show(limit)}",
-                f"one page has at most {MAX_COUNT} pulls",
-                "read page by page",
-            )
+        _check_limit(limit, 1, f"one page has at most {MAX_COUNT} pulls", "read page by page")
         pulls: list[Pull] = []
         position: int | None = after
         while position is not None and len(pulls) < limit:
-            page, position = yield from self.page(position, min(limit - len(pulls), MOST_PULLS))
+            page, position = yield from self._page(position, min(limit - len(pulls), MOST_PULLS))
             pulls += page
         return pulls
 
-    def page(self, after: int, limit: int = MOST_PULLS) -> Steps[tuple[list[Pull], int | None]]:
-        """One page as the service has it, and where the next one starts."""
-        params = {"after": after, "limit": limit}
-        return (yield from self._call(Call("GET", self._path("pulls"), params=params), page_of))
+    @operation
+    def export(
+        self,
+        target: str | PathLike[str] | TextIO,
+        format: str | None = None,  # noqa: A002
+    ) -> Steps[None]:
+        """Write the study to a file: JSON lines (the whole log) or CSV (a row a pull).
 
-    def export(self, sink: IO[bytes], form: str) -> Steps[None]:
-        """The study as a file."""
-        call = Call("GET", self._path("export"), params={"format": form}, sink=sink)
-        yield from self._call(call, nothing_of)
+        Args:
+            target: A path or an open text file; it is written when all has arrived.
+            format: ``"jsonl"`` or ``"csv"``; by default what the path ends with.
+        """
+        params = {"format": export_format(target, format)}
+        with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
+            yield from self._call("GET", "/export", nothing_of, params=params, sink=file)
+            yield from worked(lambda: copy_export(file, target))
 
     # --- what is drawn from it ------------------------------------------------------------------
 
-    def overview(self, trend: int) -> Steps[dict[str, Any]]:
-        """The key figures."""
-        params = {"trend": trend} if trend else {}
-        call = Call("GET", self._path("overview"), params=params)
-        return (yield from self._call(call, document_of))
+    @operation
+    def overview(self, trend: int = 0) -> Steps[dict[str, Any]]:
+        """The key figures, as ``imabo.insight.overview`` makes them, in plain values.
 
-    def table(self, query: Mapping[str, str | int | float | bool]) -> Steps[dict[str, Any]]:
-        """The arms with their intervals, sorted and filtered."""
+        Args:
+            trend: For so many points of the rolling mean of the reward as well, up to 200.
+        """
+        params = {"trend": trend} if trend else {}
+        return (yield from self._call("GET", "/overview", document_of, params=params))
+
+    @operation
+    def table(self, /, **query: str | int | float | bool) -> Steps[dict[str, Any]]:
+        """The arms with their intervals, as ``imabo.insight.arm_table`` makes them.
+
+        Args:
+            query: Its arguments: sort, descending, states (with commas), text, offset, limit.
+        """
         params = {
             name: str(value).lower() if isinstance(value, bool) else value
             for name, value in query.items()
         }
-        return (yield from self._call(Call("GET", self._path("table"), params=params), document_of))
+        return (yield from self._call("GET", "/table", document_of, params=params))
 
-    def report(self, sink: IO[bytes]) -> Steps[None]:
-        """The figures as one HTML file."""
-        yield from self._call(Call("GET", self._path("report"), sink=sink), nothing_of)
+    @operation
+    def report(self) -> Steps[str]:
+        """The figures as one HTML file that needs nothing else."""
+        with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
+            yield from self._call("GET", "/report", nothing_of, sink=file)
+            file.seek(0)
+            return file.read().decode()
 
+    @operation
     def preview_space(self, space: Space) -> Steps[dict[str, Any]]:
-        """What another space would do to the arms."""
-        self.check_open()
+        """Which arms ``update_space`` would retire and bring back, before it is done."""
         body = json_of(space=checked_space(space).to_dict())
-        return (
-            yield from self._call(Call("POST", self._path("space", "preview"), body), document_of)
-        )
+        return (yield from self._call("POST", "/space/preview", document_of, body))
 
     # --- changes by hand ------------------------------------------------------------------------
 
+    @operation
     def update_space(self, space: Space) -> Steps[None]:
-        """Move on to another space."""
-        self.check_open()
+        """Change the space while the study runs; everything that was learned stays."""
         body = json_of(space=checked_space(space).to_dict())
-        yield from self._call(Call("PATCH", self._path(), body), lambda document: None)
+        yield from self._call("PATCH", "", lambda document: None, body)
 
+    @operation
     def add_arm(self, config: Mapping[str, object]) -> Steps[Arm]:
-        """Admit a configuration; it is checked here first, against the space as it is now."""
-        space = (yield from self.facts()).space
-        body = json_of(config=space.validate(config))
-        return (yield from self._call(Call("POST", self._path("arms"), body), arm_of))
+        """Admit a configuration by hand, or make the arm that has it active again."""
+        # Checked here first, against the space as it is now.
+        body = json_of(config=(yield from self._facts()).space.validate(config))
+        return (yield from self._call("POST", "/arms", arm_of, body))
 
+    @operation
     def add_arms(self, configs: Sequence[Mapping[str, object]]) -> Steps[list[Arm]]:
-        """Admit configurations in one transaction; they are checked here first, like one."""
+        """Admit many configurations in one transaction, all or none; see ``Study.add_arms``."""
         wanted = checked_configs(configs)
-        valid = valid_configs((yield from self.facts()).space, wanted)
-        call = Call("POST", self._path("arms", "batch"), json_of(configs=valid))
-        return (yield from self._call(call, arms_of))
+        body = json_of(configs=valid_configs((yield from self._facts()).space, wanted))
+        return (yield from self._call("POST", "/arms/batch", arms_of, body))
 
-    def put_state(self, arm: Arm | int, state: ArmState) -> Steps[Arm]:
-        """Pause, resume or retire an arm."""
-        self.check_open()
+    @operation
+    def pause(self, arm: Arm | int) -> Steps[Arm]:
+        """Stop serving an arm until ``resume``."""
+        return (yield from self._put_state(arm, "paused"))
+
+    @operation
+    def resume(self, arm: Arm | int) -> Steps[Arm]:
+        """Serve a paused arm again."""
+        return (yield from self._put_state(arm, "active"))
+
+    @operation
+    def retire(self, arm: Arm | int) -> Steps[Arm]:
+        """Stop serving an arm for good; its rewards still count in what is known."""
+        return (yield from self._put_state(arm, "retired"))
+
+    @operation
+    def prune(self, before: datetime) -> Steps[int]:
+        """Forget finished pulls that were served before a time; returns how many."""
+        checked_moment(before)
+        body = json_of(before=stamp(before.astimezone(UTC)))
+        return (yield from self._call("POST", "/prune", lambda one: int(one["pruned"]), body))
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        self._session.check_open()
+        if self._is_closed:
+            raise StoreClosed(
+                f"study {self._name!r} is closed",
+                "close() was called on it",
+                "open it again with client.open(name)",
+            )
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        decode: Callable[[Any], T],
+        body: bytes | None = None,
+        params: Mapping[str, str | int | float] | None = None,
+        sink: IO[bytes] | None = None,
+    ) -> Steps[T]:
+        self._check_open()
+        call = Call(method, self._path + path, body, params or {}, sink)
+        return (yield from self._session.call(call, decode))
+
+    def _facts(self) -> Steps[RemoteFacts]:
+        self._known = yield from self._call("GET", "", facts_of)
+        return self._known
+
+    def _page(self, after: int, limit: int = MOST_PULLS) -> Steps[tuple[list[Pull], int | None]]:
+        """One page as the service has it, and where the next one starts."""
+        params = {"after": after, "limit": limit}
+        return (yield from self._call("GET", "/pulls", page_of, params=params))
+
+    def _put_state(self, arm: Arm | int, state: ArmState) -> Steps[Arm]:
         arm_id: object = arm.id if isinstance(arm, Arm) else arm
         if type(arm_id) is not int or not 0 < arm_id < _LARGEST_ARM:
             raise UnknownArm(
@@ -334,32 +270,25 @@ class StudyCalls:
                 "arms have whole numbers from 1",
                 "take the id from study.arms()",
             )
-        call = Call("PATCH", self._path("arms", arm_id), json_of(state=state))
-        return (yield from self._call(call, arm_of))
+        return (yield from self._call("PATCH", f"/arms/{arm_id}", arm_of, json_of(state=state)))
 
-    def prune(self, before: datetime) -> Steps[int]:
-        """Forget finished pulls."""
-        self.check_open()
-        checked_moment(before)
-        call = Call("POST", self._path("prune"), json_of(before=stamp(before.astimezone(UTC))))
-        return (yield from self._call(call, lambda document: int(document["pruned"])))
+    def _learn(self, pull_id: str, study: str) -> None:
+        """Remember whose pulls have ids that start so, for every study of the client."""
+        self._session.studies[pull_id.rpartition("-")[0]] = study
 
-    # --- inside ---------------------------------------------------------------------------------
-
-    def _path(self, *parts: str | int) -> str:
-        return path_of("studies", self.name, *parts)
-
-    def _call(self, call: Call, decode: Callable[[Any], T]) -> Steps[T]:
-        self.check_open()
-        return (yield from self.session.call(call, decode))
+    def _check_id(self, pull_id: object) -> None:
+        if not isinstance(pull_id, str) or not _PULL_ID.fullmatch(pull_id):
+            raise self._unknown_pull(pull_id)
 
     def _unknown_pull(self, pull_id: object) -> UnknownPull:
         return UnknownPull(
             f"no pull has the id {show(pull_id)}",
-            f"study {self.name!r} never handed it out",
+            f"study {self._name!r} never handed it out",
             "pass the id of a pull that ask() of this study returned",
         )
 
 
-def _study_of(document: Any) -> str:
-    return str(document["study"])
+def _check_limit(limit: int, least: int, why: str, fix: str) -> None:
+    check_count("limit", limit, least=least)
+    if limit > MAX_COUNT:
+        raise InvalidSetting(f"limit is {show(limit)}", why, fix)

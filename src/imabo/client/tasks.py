@@ -1,19 +1,25 @@
-"""Taking the steps of an operation with asyncio."""
+"""The side that awaits: steps are taken in an event loop, what waits is sent from a task."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Final
 
-from imabo.client.http import RequestIds, failed, http_settings, request_settings
-from imabo.client.operations import Answer, Failed, Send, Sleep, Steps, T, Work
+from imabo.client.http import (
+    RequestIds,
+    failure_of,
+    http_settings,
+    keep_little_async,
+    request_settings,
+)
+from imabo.client.operations import Answer, Failed, Reply, Send, Sleep, Step, Steps, T, Work
+from imabo.client.outbox import Dispatch
 from imabo.client.session import Session
-from imabo.client.uploads import keep_little_async
 from imabo.errors import StoreError
 
 if TYPE_CHECKING:
@@ -24,7 +30,7 @@ _HURRY_S: Final = 0.1  # the longest pause between attempts while somebody waits
 _log = logging.getLogger(__name__)
 
 
-class AsyncTransport:
+class AsyncConnections:
     """Pooled connections to the service, for one event loop at a time."""
 
     def __init__(self, session: Session, verify: bool | SSLContext) -> None:
@@ -48,44 +54,51 @@ class AsyncTransport:
         first, self.at_first = self.at_first, None
         if first is not None:
             first()
-        reply: Answer | Failed | None = None
+        reply, error = None, None
         try:
             while True:
-                step = steps.send(reply)
-                if isinstance(step, Sleep):
-                    await asyncio.sleep(step.seconds)
-                    reply = None
-                elif isinstance(step, Work):
-                    await asyncio.to_thread(step.do)
-                    reply = None
-                else:
-                    reply = await self._send(step)
+                step = steps.send(reply) if error is None else steps.throw(error)
+                reply, error = None, None
+                try:
+                    reply = await self._take(step)
+                except Exception as failure:  # the operation may have a way out
+                    error = failure
         except StopIteration as done:
             result: T = done.value
             return result
         finally:
             steps.close()
 
-    async def _send(self, step: Send) -> Answer | Failed:
+    async def _take(self, step: Step) -> Any:
+        if isinstance(step, Send):
+            return await self._send(step)
+        if isinstance(step, Sleep):
+            return await asyncio.sleep(step.seconds)
+        if isinstance(step, Work):
+            return await asyncio.to_thread(step.do)
+        async with asyncio.timeout(step.seconds):
+            return await self.run(step.steps)
+
+    async def _send(self, step: Send) -> Reply:
         import httpx
 
         try:
             # A file may take its time, as long as it goes on.
-            limit_s = None if step.call.is_long else step.timeout_s
-            async with asyncio.timeout(limit_s):
+            is_long = step.call.sink is not None or step.call.upload is not None
+            async with asyncio.timeout(None if is_long else step.timeout_s):
                 return await self._exchange(step)
         except TimeoutError:
             return Failed(f"no whole answer within {step.timeout_s} s")
         except (httpx.RequestError, httpx.InvalidURL, UnicodeError, RuntimeError) as error:
-            return failed(error, self._session)
+            return Failed(failure_of(error, is_closed=self._session.is_closed))
 
-    async def _exchange(self, step: Send) -> Answer | Failed:
+    async def _exchange(self, step: Send) -> Reply:
         call = step.call
         headers = self._session.headers | self._ids.header()
         settings = request_settings(call, headers, step.timeout_s)
         if call.upload is not None:
-            settings["content"] = call.upload.pieces_async()
-            settings["extensions"] = {"trace": keep_little_async}
+            settings |= {"content": call.upload.pieces_async()}
+            settings |= {"extensions": {"trace": keep_little_async}}
         url = self._session.service.url + call.path
         async with self._open().stream(call.method, url, **settings) as response:
             if self._ids.is_shifted(response.headers, sent=headers):
@@ -116,13 +129,15 @@ class AsyncTransport:
 class AsyncSender:
     """Sends what waits in the outbox from a task that lives while there is something to send."""
 
-    def __init__(
-        self,
-        session: Session,
-        run: Callable[[Steps[float | None]], Coroutine[Any, Any, float | None]],
-    ) -> None:
+    def __init__(self, session: Session, connections: AsyncConnections) -> None:
         self._session = session
-        self._run = run
+        self._connections = connections
+        self._dispatch = Dispatch(session.outbox)
+        self.leave()
+
+    def after_fork(self) -> None:
+        """Begin anew in a child process."""
+        self._dispatch = Dispatch(self._session.outbox)
         self.leave()
 
     def leave(self) -> None:
@@ -160,19 +175,14 @@ class AsyncSender:
         """Send what waits, for so long at most, take no more and stop."""
         ends_at = time.monotonic() + timeout_s
         try:
-            # A child of a fork need not wait for what its parent left in a file.
-            if self._session.outbox.may_hold:
-                await self.flush(timeout_s)
-            self._session.close()
-            # What was told while the last of it was under way.
-            if self._session.outbox.may_hold:
-                await self.flush(max(ends_at - time.monotonic(), 0.0))
+            for _ in range(2):  # again for what was told while the last of it was under way
+                # A child of a fork need not wait for what its parent left in a file.
+                if self._session.outbox.may_hold:
+                    await self.flush(max(ends_at - time.monotonic(), 0.0))
+                self._session.close()
         except StoreError as error:
             _log.warning("%s", error)
         self._session.close()
-        await self._stop()
-
-    async def _stop(self) -> None:
         self._session.rest()
         if self._task is not None and not self._task.done():
             self._task.cancel()
@@ -194,11 +204,11 @@ class AsyncSender:
 
     async def _send_once(self) -> float | None:
         try:
-            steps = self._session.dispatch.send(self._session.service.timeout_s)
-            return await self._run(steps)
+            steps = self._dispatch.send(self._session.service.timeout_s)
+            return await self._connections.run(steps)
         except Exception:
             _log.exception("sending rewards failed")
-            return self._session.dispatch.pause()
+            return self._dispatch.pause()
 
     async def _rest(self, seconds: float) -> None:
         if not self._hurry.is_set():
