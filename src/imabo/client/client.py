@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
@@ -38,7 +38,7 @@ from imabo.client.reports import Reports
 from imabo.client.session import Service, Session, deliver
 from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 from imabo.client.study_loop import LONGEST_S
-from imabo.client.tasks import AsyncConnections, AsyncSender
+from imabo.client.tasks import AsyncConnections
 from imabo.client.threads import Connections, Sender
 from imabo.errors import InvalidSetting, MissingExtra, UnknownStudy
 from imabo.oracles.base import Oracle
@@ -50,10 +50,10 @@ from imabo.space.scalars import show
 _SIZE_IN_MEMORY: Final = 10_000
 _SIZE_IN_FILE: Final = 1_000_000
 
-S = TypeVar("S", RemoteStudy, AsyncRemoteStudy)
+AnyStudy = TypeVar("AnyStudy", RemoteStudy, AsyncRemoteStudy)
 
 
-class _ClientMethods(Generic[S]):
+class _ClientMethods(Generic[AnyStudy]):
     """What both clients are, and do."""
 
     def __init__(
@@ -85,14 +85,17 @@ class _ClientMethods(Generic[S]):
             size = outbox_size or _SIZE_IN_FILE
             waiting = DurableOutbox(outbox, service.url, size, reports)
         self._session = Session(service, headers, waiting, float(flush_s))
+        # What waits is sent from a thread on both sides: an event loop may end before it is.
+        self._connections = Connections(self._session, verify)
+        self._sender = Sender(self._session, self._connections)
         self._connect(verify)
         # By way of the client, so that it lives as long as one of its studies or rewards does.
         self._session.wake = self._wake
-        watch(self._session.before_fork, self._after_fork, self._at_exit)
+        watch(self._session.before_fork, self._after_fork, self._finish)
         if handle_sigterm:
             deliver_on_sigterm()
         if waiting.is_durable:
-            self._send_what_was_left()
+            self._session.send_waiting()  # what another process left there
 
     # --- studies --------------------------------------------------------------------------------
 
@@ -107,7 +110,7 @@ class _ClientMethods(Generic[S]):
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
-    ) -> Steps[S]:
+    ) -> Steps[AnyStudy]:
         """Start a study, or go on with the same one when it exists; see ``Study.create``.
 
         A study of that name with other settings is ``StudyExists``. Policies and oracles are those
@@ -128,13 +131,13 @@ class _ClientMethods(Generic[S]):
         return self._study(facts.name, facts)
 
     @operation
-    def open(self, name: str) -> Steps[S]:
+    def open(self, name: str) -> Steps[AnyStudy]:
         """Go on with a study that exists; ``UnknownStudy`` when it does not."""
         call = Call("GET", path_of("studies", checked_name(name)))
         facts = yield from self._session.call(call, facts_of)
         return self._study(facts.name, facts)
 
-    def study(self, name: str) -> S:
+    def study(self, name: str) -> AnyStudy:
         """A study by its name, without asking the service whether it exists.
 
         For an application that must start although the service may be away; the first call that
@@ -223,26 +226,28 @@ class _ClientMethods(Generic[S]):
         url = self._session.service.url
         return f"<{type(self).__name__} of {url}: {self.n_waiting} rewards waiting>"
 
-    # --- inside: what is different on each side -------------------------------------------------
+    # --- inside ---------------------------------------------------------------------------------
 
-    @abstractmethod
-    def _connect(self, verify: bool | SSLContext) -> None: ...
+    def _connect(self, verify: bool | SSLContext) -> None:
+        raise NotImplementedError
 
-    @abstractmethod
-    def _study(self, name: str, known: RemoteFacts | None = None) -> S: ...
+    def _study(self, name: str, known: RemoteFacts | None = None) -> AnyStudy:
+        raise NotImplementedError
 
-    @abstractmethod
-    def _wake(self) -> None: ...
+    def _wake(self) -> None:
+        self._sender.wake()
 
-    @abstractmethod
-    def _send_what_was_left(self) -> None:
-        """Begin to send what another process left in the file."""
+    def _after_fork(self, is_child: bool) -> None:
+        self._session.after_fork(is_child=is_child)
+        if is_child:
+            self._connections.after_fork()
+            self._sender.after_fork()
 
-    @abstractmethod
-    def _after_fork(self, is_child: bool) -> None: ...
-
-    @abstractmethod
-    def _at_exit(self, spent_s: float) -> None: ...
+    def _finish(self, spent_s: float) -> None:
+        if not self._session.is_closed:
+            self._sender.finish(max(self._session.flush_s - spent_s, 0.0))
+            self._connections.close()
+            self._session.outbox.close()
 
 
 class Client(_ClientMethods[RemoteStudy], Blocking):
@@ -284,7 +289,7 @@ class Client(_ClientMethods[RemoteStudy], Blocking):
 
     def close(self) -> None:
         """Send the rewards that wait (for ``flush_s`` at most) and close the connections."""
-        self._at_exit(0.0)
+        self._finish(0.0)
 
     def __enter__(self) -> Self:
         return self
@@ -293,30 +298,10 @@ class Client(_ClientMethods[RemoteStudy], Blocking):
         self.close()
 
     def _connect(self, verify: bool | SSLContext) -> None:
-        self._connections = Connections(self._session, verify)
         self._run = self._connections.run
-        self._sender = Sender(self._session, self._connections)
 
     def _study(self, name: str, known: RemoteFacts | None = None) -> RemoteStudy:
         return RemoteStudy(self._session, self._run, name, known)
-
-    def _wake(self) -> None:
-        self._sender.wake()
-
-    def _send_what_was_left(self) -> None:
-        self._session.send_waiting()
-
-    def _after_fork(self, is_child: bool) -> None:
-        self._session.after_fork(is_child=is_child)
-        if is_child:
-            self._connections.after_fork()
-            self._sender.after_fork()
-
-    def _at_exit(self, spent_s: float) -> None:
-        if not self._session.is_closed:
-            self._sender.finish(max(self._session.flush_s - spent_s, 0.0))
-            self._connections.close()
-            self._session.outbox.close()
 
 
 class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
@@ -340,14 +325,12 @@ class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
     async def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until no reward waits any more, for so long at most; says whether that is so."""
         _check_timeout("timeout_s", timeout_s)
-        return await self._sender.flush(timeout_s)
+        return await asyncio.to_thread(self._sender.flush, timeout_s)
 
     async def close(self) -> None:
         """Send the rewards that wait (for ``flush_s`` at most) and close the connections."""
-        if not self._session.is_closed:
-            await self._sender.finish(self._session.flush_s)
-            await self._connections.close()
-            self._session.outbox.close()
+        await asyncio.to_thread(self._finish, 0.0)
+        await self._awaited.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -356,34 +339,16 @@ class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
         await self.close()
 
     def _connect(self, verify: bool | SSLContext) -> None:
-        self._verify = verify
-        self._connections = AsyncConnections(self._session, verify)
-        self._run = self._connections.run
-        self._sender = AsyncSender(self._session, self._connections)
+        self._awaited = AsyncConnections(self._session, verify)
+        self._run = self._awaited.run
 
     def _study(self, name: str, known: RemoteFacts | None = None) -> AsyncRemoteStudy:
         return AsyncRemoteStudy(self._session, self._run, name, known)
 
-    def _wake(self) -> None:
-        self._sender.wake()
-
-    def _send_what_was_left(self) -> None:
-        self._connections.at_first = self._session.send_waiting  # it needs an event loop
-
     def _after_fork(self, is_child: bool) -> None:
-        self._session.after_fork(is_child=is_child)
+        super()._after_fork(is_child)
         if is_child:
-            self._connections.leave()
-            self._sender.after_fork()
-
-    def _at_exit(self, spent_s: float) -> None:
-        # The event loop is gone, or goes on without us, so this goes the blocking way.
-        if not self._session.is_closed:
-            connections = Connections(self._session, self._verify)
-            sender = Sender(self._session, connections)
-            sender.finish(max(self._session.flush_s - spent_s, 0.0))
-            connections.close()
-            self._session.outbox.close()
+            self._awaited.leave()
 
 
 # --- settings -----------------------------------------------------------------------------------

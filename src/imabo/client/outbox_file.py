@@ -1,27 +1,57 @@
-"""The durable outbox: what waits is in a file that outlives the process."""
+"""The durable outbox: what waits is in a file that outlives the process, shared by a host's."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import random
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
 
+from imabo.client.operations import T
 from imabo.client.outbox import Outbox, conflict
-from imabo.client.outbox_sqlite import OutboxFile
 from imabo.client.reports import Reports
-from imabo.errors import ImaboError, OutboxFull
+from imabo.errors import ImaboError, InvalidSetting, OutboxFull, SchemaTooNew, StoreError
+from imabo.space.scalars import show
 
+VERSION: Final = 1
+_APPLICATION: Final = 0x696D626F  # "imbo": what SQLite files of this kind are marked with
+_BUSY_S: Final = 5.0  # how long to wait for another process that writes
 _STUCK_S: Final = 30.0  # a process that sends for longer than this is not waited for any more
 
 _log = logging.getLogger(__name__)
 
+# Counted as it changes, because a count of all rows would make each reward dearer than the last.
+_SCHEMA: Final = f"""
+CREATE TABLE services (
+    id INTEGER PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE,
+    n_waiting INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE rewards (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    service INTEGER NOT NULL REFERENCES services (id),
+    pull TEXT NOT NULL,
+    reward REAL NOT NULL,
+    told_at REAL NOT NULL,
+    UNIQUE (service, pull)
+);
+CREATE TRIGGER put AFTER INSERT ON rewards BEGIN
+    UPDATE services SET n_waiting = n_waiting + 1 WHERE id = NEW.service;
+END;
+CREATE TRIGGER settled AFTER DELETE ON rewards BEGIN
+    UPDATE services SET n_waiting = n_waiting - 1 WHERE id = OLD.service;
+END;
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {VERSION};
+"""
 _NUMBER: Final = "SELECT id FROM services WHERE url = ?"
 _KNOWN: Final = f"SELECT reward FROM rewards WHERE service = ({_NUMBER}) AND pull = ?"
 _OLDEST: Final = f"""
@@ -68,19 +98,21 @@ class DurableOutbox(Outbox):
         self._sending: int | None = None  # the open lock file, while this process sends
         self._blocked_since: float | None = None
         self._is_closed = False
-        self._introduce()
+        query = "SELECT url, n_waiting FROM services WHERE url != ? AND n_waiting > 0"
+        for other, count in self._file.read(lambda db: db.execute(query, (url,)).fetchall()):
+            _log.warning(
+                "the outbox %s holds %d rewards for the service at %s; only a client of that "
+                "address sends them",
+                self._file.path, count, other,
+            )  # fmt: skip
 
     # --- what waits -----------------------------------------------------------------------------
 
     @property
     def n_waiting(self) -> int:
         """Rewards for this service in the file, whichever process told them."""
-        with self._lock:
-            try:
-                return self._file.read(self._count)
-            finally:
-                if self._is_closed:
-                    self._file.close()
+        with self._lock, self._closing_again():
+            return self._file.read(self._count)
 
     def holds(self, pull_id: str, reward: float) -> bool:
         """Whether this very reward waits already; ``RewardConflict`` when another one does."""
@@ -97,6 +129,7 @@ class DurableOutbox(Outbox):
             db.execute("INSERT OR IGNORE INTO services (url) VALUES (?)", (self._url,))
             (service,) = db.execute(_NUMBER, (self._url,)).fetchone()
             (total,) = db.execute("SELECT SUM(n_waiting) FROM services").fetchone()
+            insert = "INSERT INTO rewards (service, pull, reward, told_at) VALUES (?, ?, ?, ?)"
             now, answers = time.time(), list[ImaboError | None]()
             for pull_id, reward in rewards:
                 known = self._known(db, pull_id)
@@ -106,23 +139,15 @@ class DurableOutbox(Outbox):
                 elif total >= self._size:
                     answers.append(self._full(pull_id))
                 else:
-                    values = (service, pull_id, reward, now)
-                    db.execute(
-                        "INSERT INTO rewards (service, pull, reward, told_at) VALUES (?, ?, ?, ?)",
-                        values,
-                    )
+                    db.execute(insert, (service, pull_id, reward, now))
                     total += 1
                     answers.append(None)
             return answers
 
-        with self._lock:
+        with self._lock, self._closing_again():
             self.may_hold = True
             self._file.check_in_place()
-            try:
-                return self._file.write(write)
-            finally:
-                if self._is_closed:
-                    self._file.close()
+            return self._file.write(write)
 
     def take(self, limit: int, resting: Collection[str]) -> dict[str, float]:
         """The oldest rewards for this service, but for those of some studies."""
@@ -210,20 +235,14 @@ class DurableOutbox(Outbox):
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _introduce(self) -> None:
-        with self._lock:
-            others = self._file.read(
-                lambda db: db.execute(
-                    "SELECT url, n_waiting FROM services WHERE url != ? AND n_waiting > 0",
-                    (self._url,),
-                ).fetchall()
-            )
-        for url, count in others:
-            _log.warning(
-                "the outbox %s holds %d rewards for the service at %s; only a client of that "
-                "address sends them",
-                self._file.path, count, url,
-            )  # fmt: skip
+    @contextmanager
+    def _closing_again(self) -> Iterator[None]:
+        """For what may be used after the end: leave no connection behind."""
+        try:
+            yield
+        finally:
+            if self._is_closed:
+                self._file.close()
 
     def _count(self, db: Connection) -> int:
         row = db.execute("SELECT n_waiting FROM services WHERE url = ?", (self._url,)).fetchone()
@@ -253,3 +272,182 @@ def _locked(path: str) -> int:
         os.close(handle)
         raise
     return handle
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+class OutboxFile:
+    """A connection to the file, made when it is needed; the outbox has the lock for it.
+
+    The file is SQLite's, flushed at every commit. It is made when it is not there, for its owner's
+    eyes only.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = _checked_path(path)
+        self._db: Connection | None = None
+        self._identity: tuple[int, int] | None = None
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """What ``work`` reads."""
+        with self._translated():
+            db = self._connection()
+            return _patiently(lambda: work(db))
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do ``work`` in one transaction, which is on the disk when this returns."""
+        with self._translated():
+            return _in_transaction(self._connection(), work)
+
+    def check_in_place(self) -> None:
+        """Refuse a file that was removed: nobody would find what is written to it."""
+        if self._db is not None and _identity(self.path) != self._identity:
+            raise StoreError(
+                f"the outbox {self.path} is gone",
+                "it was removed or replaced while a client used it",
+                "make another Client; this one still sends what it holds",
+            )
+
+    def close(self) -> None:
+        """Close the connection; the next use makes another."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _connection(self) -> Connection:
+        if self._db is None:
+            self._db = _connect(self.path)
+            self._identity = _identity(self.path)
+        return self._db
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, ImaboError):
+                raise
+            raise StoreError(
+                f"the outbox {self.path} cannot be used",
+                f"the system said {str(error)!r}",
+                "check that this is a file of its own in a folder that exists, that both may be "
+                "written and that the disk is not full; rewards that were not kept may be told "
+                "again",
+            ) from error
+
+
+def _checked_path(path: object) -> str:
+    """A path that holds wherever the process goes."""
+    if isinstance(path, (str, os.PathLike)):
+        name = os.fspath(path)
+        if isinstance(name, str) and name and "\0" not in name:
+            return os.path.abspath(name)
+    raise InvalidSetting(
+        f"outbox is {show(path)}",
+        "it must be the path of a file",
+        "pass 'rewards.outbox', say, or leave it out to keep what waits in memory",
+    )
+
+
+def _connect(path: str) -> Connection:
+    _make(path)
+    db = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
+    try:
+        # Before anything is written: it may be somebody else's.
+        _check_ours(db, path)
+        # This switch and its lock do not honour SQLite's own timeout.
+        (mode,) = _patiently(lambda: db.execute("PRAGMA journal_mode = WAL").fetchone())
+        if mode != "wal":
+            raise StoreError(
+                f"the outbox {path} cannot have a write-ahead log",
+                f"SQLite keeps its journal mode {mode!r}, as on network file systems",
+                "put the file on a local disk",
+            )
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA fullfsync = ON")  # macOS flushes no more than the cache without
+        _in_transaction(db, lambda db: _set_up(db) if _check_ours(db, path) == 0 else None)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _make(path: str) -> None:
+    """Make the file for its owner alone: SQLite would let everybody read it."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if hasattr(os, "O_DIRECTORY"):
+            # A name that is not on the disk yet would be gone after a power loss.
+            folder = os.open(Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def _check_ours(db: Connection, path: str) -> int:
+    """The file's version, 0 when it is empty; refuses a file that is not an outbox."""
+    # The mark last: another process may make the file at this moment.
+    (n_tables,) = _patiently(lambda: db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone())
+    (version,) = _patiently(lambda: db.execute("PRAGMA user_version").fetchone())
+    (application,) = _patiently(lambda: db.execute("PRAGMA application_id").fetchone())
+    if n_tables or version or application:
+        if application != _APPLICATION:
+            raise StoreError(
+                f"{path} is not an outbox",
+                "it is a database of something else",
+                "give the outbox a file of its own",
+            )
+        if version > VERSION:
+            raise SchemaTooNew(
+                f"the outbox {path} has version {version}",
+                f"this imabo knows versions up to {VERSION}",
+                "upgrade imabo",
+            )
+    return int(version)
+
+
+def _set_up(db: Connection) -> None:
+    """Make the tables, a statement at a time: SQLite's own way would end the transaction."""
+    part = ""
+    for piece in _SCHEMA.strip().split(";")[:-1]:
+        part += piece + ";"
+        if sqlite3.complete_statement(part):
+            db.execute(part)
+            part = ""
+
+
+def _in_transaction(db: Connection, work: Callable[[Connection], T]) -> T:
+    _patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+    try:
+        result = work(db)
+        db.execute("COMMIT")
+    except BaseException:
+        # SQLite ends a transaction by itself on some errors, a full disk for one.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _patiently(work: Callable[[], T]) -> T:
+    """Try again while another process holds a lock, for ``_BUSY_S`` at most."""
+    ends_at = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > ends_at:
+                raise
+        # At random, lest two processes keep in step.
+        time.sleep(random.uniform(0.0002, 0.002))
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    with suppress(OSError):
+        found = os.stat(path)
+        return (found.st_dev, found.st_ino)
+    return None

@@ -260,16 +260,16 @@ class Session:
 
         def put() -> list[ImaboError | None]:
             try:
-                return self.outbox.put(rewards)
+                answers = self.outbox.put(rewards)
             except StoreError as error:
-                return [error] * len(rewards)
+                answers = [error] * len(rewards)
+            if not self.is_closed:
+                self.send_waiting()
+            elif any(answers):
+                await_end()
+            return answers
 
-        answers = yield from self.outbox.at_disk(put)
-        if not self.is_closed:
-            self.send_waiting()
-        elif any(answers):
-            await_end()
-        return answers
+        return (yield from self.outbox.at_disk(put))
 
     def send_waiting(self) -> None:
         """Begin to send what waits."""
