@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from imabo.client.operations import Answer, Call, Failed, Send, Sleep
+from imabo.client.http import Answer, Call, Failed
+from imabo.client.operations import Send, Sleep
 from imabo.client.session import Breaker, Service, deliver, retry_after
 from imabo.errors import Unavailable
 

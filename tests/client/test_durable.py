@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from imabo.client import AsyncClient, Client, outbox_file
-from imabo.client.operations import Answer, Failed, Send, Work
+from imabo.client.http import Answer, Failed
+from imabo.client.operations import Send, Work
 from imabo.client.outbox import Dispatch
 from imabo.client.outbox_file import DurableOutbox
 from imabo.client.reports import Reports

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from imabo.client.operations import Answer, Failed, Send
+from imabo.client.http import Answer, Failed
+from imabo.client.operations import Send
 from imabo.client.outbox import Dispatch, MemoryOutbox, Outbox
 from imabo.client.reports import Reports
 from imabo.errors import RewardConflict, StoreClosed

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from imabo import errors
 from imabo.arms import Arm, Pull
 from imabo.checks import stored_oracle, stored_policy
-from imabo.client.operations import Answer, Call
+from imabo.client.http import Answer, Call
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
 from imabo.events import Event
 from imabo.oracles.base import Oracle

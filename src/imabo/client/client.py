@@ -29,17 +29,17 @@ from imabo.client.answers import (
     nothing_of,
     read,
 )
-from imabo.client.http import upload_of
+from imabo.client.http import Call, json_of, path_of, upload_of
 from imabo.client.lifetime import deliver_on_sigterm, watch
-from imabo.client.operations import Asyncio, Blocking, Call, Steps, json_of, operation, path_of
+from imabo.client.operations import Steps, operation
 from imabo.client.outbox import MemoryOutbox, Outbox
 from imabo.client.outbox_file import DurableOutbox
 from imabo.client.reports import Reports
 from imabo.client.session import Service, Session, deliver
 from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 from imabo.client.study_loop import LONGEST_S
-from imabo.client.tasks import AsyncConnections
-from imabo.client.threads import Connections, Sender
+from imabo.client.tasks import AsyncConnections, Asyncio
+from imabo.client.threads import Blocking, Connections, Sender
 from imabo.errors import InvalidSetting, MissingExtra, UnknownStudy
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy

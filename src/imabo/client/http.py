@@ -1,27 +1,103 @@
-"""What both clients ask of httpx: requests, long bodies, and how its failures read."""
+"""One request of the API and its answer: as values, and as httpx takes it."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import itertools
+import json
 import os
 import secrets
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ssl import SSLContext
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final, NamedTuple
+from urllib.parse import quote
 
-if TYPE_CHECKING:
-    from imabo.client.operations import Call
+from imabo.errors import InvalidSetting
+from imabo.space.scalars import show
 
 _REQUEST_ID: Final = "X-Request-ID"
 _SILENCE_S: Final = 3600.0  # that the service may take over what it was sent
 _PIECE: Final = 65_536
 SPOOLED: Final = 2**20  # bytes of a file kept in memory before they go to the disk
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of the API. A ``sink`` takes a long answer, an ``upload`` is a long body."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    params: Mapping[str, str | int | float] = field(default_factory=dict)
+    sink: IO[bytes] | None = None
+    upload: Upload | None = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Answer(NamedTuple):
+    """What the service answered, and to which attempt."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    n_attempts: int = 1
+
+
+class Failed(NamedTuple):
+    """There was no answer, or not a whole one."""
+
+    text: str
+
+
+def path_of(*parts: str | int) -> str:
+    """A path of the API; each part is one segment, whatever it contains.
+
+    Example:
+        >>> path_of("studies", "a/b", "pulls"), path_of("studies", "..")
+        ('/v1/studies/a%2Fb/pulls', '/v1/studies/%2E%2E')
+    """
+    return "/v1/" + "/".join(_segment(str(part)) for part in parts)
+
+
+def _segment(part: str) -> str:
+    # Dots alone would be taken for a way up.
+    return part.replace(".", "%2E") if set(part) == {"."} else quote(part, safe="")
+
+
+def json_of(**fields: Any) -> bytes:
+    """A body; refuses what JSON cannot say.
+
+    Example:
+        >>> json_of(count=2)
+        b'{"count": 2}'
+    """
+    try:
+        return json.dumps(fields, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        name = next((name for name, value in fields.items() if not _is_json(value)), "the value")
+        raise InvalidSetting(
+            f"{name} is {show(fields.get(name))}",
+            f"it travels as JSON, which cannot hold it ({error})",
+            "use numbers, texts, lists and dicts",
+        ) from error
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+# --- what httpx is told -------------------------------------------------------------------------
 
 
 class RequestIds:

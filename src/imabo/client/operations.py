@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
-from collections.abc import Callable, Coroutine, Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Generator
 from typing import (
-    IO,
+    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -25,11 +23,12 @@ from typing import (
     TypeVar,
     overload,
 )
-from urllib.parse import quote
 
-from imabo.client.http import Upload
-from imabo.errors import InvalidSetting
-from imabo.space.scalars import show
+from imabo.client.http import Answer, Call, Failed
+
+if TYPE_CHECKING:
+    from imabo.client.tasks import Asyncio
+    from imabo.client.threads import Blocking
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -37,21 +36,6 @@ B = TypeVar("B")  # what a method is for code that waits
 A = TypeVar("A")  # and for code that awaits
 
 # --- steps --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request of the API. A ``sink`` takes a long answer, an ``upload`` is a long body."""
-
-    method: str
-    path: str
-    body: bytes | None = None
-    params: Mapping[str, str | int | float] = field(default_factory=dict)
-    sink: IO[bytes] | None = None
-    upload: Upload | None = None
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
 
 
 class Send(NamedTuple):
@@ -78,21 +62,6 @@ class Within(NamedTuple):
 
     steps: Steps[Any]
     seconds: float
-
-
-class Answer(NamedTuple):
-    """What the service answered, and to which attempt."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-    n_attempts: int = 1
-
-
-class Failed(NamedTuple):
-    """There was no answer, or not a whole one."""
-
-    text: str
 
 
 Step: TypeAlias = Send | Sleep | Work | Within
@@ -154,6 +123,7 @@ def operation(
     """Make a method of both sides from a generator that describes it.
 
     Example:
+        >>> from imabo.client.tasks import Asyncio
         >>> class Both:
         ...     @operation
         ...     def answer(self, to: str) -> Steps[int]:
@@ -168,37 +138,7 @@ def operation(
     return Operation(make)
 
 
-class Blocking:
-    """The side that waits: its operations are taken in the calling thread."""
-
-    _run: Run
-
-    def __init_subclass__(cls) -> None:
-        def waiting(make: Callable[..., Steps[T]]) -> Callable[..., T]:
-            def method(self: Blocking, *args: Any, **settings: Any) -> T:
-                return self._run(make(self, *args, **settings))
-
-            return method
-
-        _install(cls, waiting)
-
-
-class Asyncio:
-    """The side that awaits: its operations are coroutines."""
-
-    _run: AsyncRun
-
-    def __init_subclass__(cls) -> None:
-        def awaited(make: Callable[..., Steps[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
-            async def method(self: Asyncio, *args: Any, **settings: Any) -> T:
-                return await self._run(make(self, *args, **settings))
-
-            return method
-
-        _install(cls, awaited)
-
-
-def _install(cls: type, method_of: Callable[[Callable[..., Steps[Any]]], Any]) -> None:
+def install(cls: type, method_of: Callable[[Callable[..., Steps[Any]]], Any]) -> None:
     """Put functions in place of a class's operations, with their signatures and docstrings."""
     found = [(name, one) for base in cls.__mro__ for name, one in vars(base).items()]
     for name, make in [(name, one.make) for name, one in found if isinstance(one, Operation)]:
@@ -212,47 +152,3 @@ def _install(cls: type, method_of: Callable[[Callable[..., Steps[Any]]], Any]) -
         if inspect.iscoroutinefunction(method):  # an example is one of the other side
             method.__doc__ = (inspect.getdoc(make) or "").partition("\n\nExample:")[0]
         setattr(cls, name, method)
-
-
-# --- what travels -------------------------------------------------------------------------------
-
-
-def path_of(*parts: str | int) -> str:
-    """A path of the API; each part is one segment, whatever it contains.
-
-    Example:
-        >>> path_of("studies", "a/b", "pulls"), path_of("studies", "..")
-        ('/v1/studies/a%2Fb/pulls', '/v1/studies/%2E%2E')
-    """
-    return "/v1/" + "/".join(_segment(str(part)) for part in parts)
-
-
-def _segment(part: str) -> str:
-    # Dots alone would be taken for a way up.
-    return part.replace(".", "%2E") if set(part) == {"."} else quote(part, safe="")
-
-
-def json_of(**fields: Any) -> bytes:
-    """A body; refuses what JSON cannot say.
-
-    Example:
-        >>> json_of(count=2)
-        b'{"count": 2}'
-    """
-    try:
-        return json.dumps(fields, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        name = next((name for name, value in fields.items() if not _is_json(value)), "the value")
-        raise InvalidSetting(
-            f"{name} is {show(fields.get(name))}",
-            f"it travels as JSON, which cannot hold it ({error})",
-            "use numbers, texts, lists and dicts",
-        ) from error
-
-
-def _is_json(value: object) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True

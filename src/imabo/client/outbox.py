@@ -10,7 +10,8 @@ from itertools import islice
 from typing import ClassVar, Final
 
 from imabo.client.answers import read, results_of
-from imabo.client.operations import Answer, Call, Reply, Send, Steps, T, json_of, path_of, worked
+from imabo.client.http import Answer, Call, json_of, path_of
+from imabo.client.operations import Reply, Send, Steps, T, worked
 from imabo.client.reports import Reports
 from imabo.client.session import Backoff, retry_after
 from imabo.errors import ImaboError, RewardConflict, StoreClosed, StoreError, Unavailable

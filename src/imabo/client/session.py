@@ -13,8 +13,9 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from imabo.client.answers import read
+from imabo.client.http import Answer, Call
 from imabo.client.lifetime import await_end, hold, release
-from imabo.client.operations import Answer, Call, Reply, Send, Sleep, Steps, T
+from imabo.client.operations import Reply, Send, Sleep, Steps, T
 from imabo.client.reports import Trouble
 from imabo.errors import ImaboError, StoreClosed, StoreError, Unavailable
 

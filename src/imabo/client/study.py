@@ -9,15 +9,17 @@ from typing import Any, Self
 
 from imabo.arms import Pull
 from imabo.client.answers import RemoteFacts
-from imabo.client.operations import Asyncio, AsyncRun, Blocking, Run
+from imabo.client.operations import AsyncRun, Run
 from imabo.client.session import Session
-from imabo.client.study_loop import StudyLoop
+from imabo.client.study_methods import StudyMethods
+from imabo.client.tasks import Asyncio
+from imabo.client.threads import Blocking
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.space import Space
 
 
-class RemoteStudy(StudyLoop, Blocking):
+class RemoteStudy(StudyMethods, Blocking):
     """One study of a service; ``Client.create``, ``open`` and ``study`` make it.
 
     It has the methods of ``Study``, with the same results and errors. What differs: the numbers
@@ -149,7 +151,7 @@ class RemoteStudy(StudyLoop, Blocking):
         return self._known or self.facts()
 
 
-class AsyncRemoteStudy(StudyLoop, Asyncio):
+class AsyncRemoteStudy(StudyMethods, Asyncio):
     """One study of a service; ``AsyncClient.create``, ``open`` and ``study`` make it.
 
     The twin of ``RemoteStudy``: the same methods, to be awaited, ``async with study.serve()`` and

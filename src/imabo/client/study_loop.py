@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -11,17 +12,20 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
 
 from imabo.arms import Pull
-from imabo.checks import checked_request, checked_reward
-from imabo.client.answers import nothing_of, pulls_of, results_of
-from imabo.client.operations import Call, Operation, Steps, json_of, operation, path_of, within
+from imabo.checks import checked_name, checked_request, checked_reward
+from imabo.client.answers import RemoteFacts, nothing_of, pulls_of, results_of
+from imabo.client.http import Call, json_of, path_of
+from imabo.client.operations import Operation, Steps, operation, within
 from imabo.client.outbox import MOST_REWARDS, rewards_call
-from imabo.client.study_methods import MOST_PULLS, StudyMethods
+from imabo.client.session import Session
 from imabo.engine.requests import Request
-from imabo.errors import ImaboError, InvalidSetting, Unavailable
+from imabo.errors import ImaboError, InvalidSetting, StoreClosed, Unavailable, UnknownPull
 from imabo.settings import is_number
 from imabo.space.scalars import show
 
 LONGEST_S: Final = 86_400.0  # that anything may be allowed to take
+MOST_PULLS: Final = 1000  # of one call
+_PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
 _DEFAULT_PREFIX: Final = "default-"  # no study's ids start so
 
 _log = logging.getLogger(__name__)
@@ -62,8 +66,24 @@ def _asking(
     return Operation(make)
 
 
-class StudyLoop(StudyMethods):
-    """Asks and rewards; with a default, an ask never fails."""
+class StudyLoop:
+    """What both sides know of a study; its asks and its rewards."""
+
+    def __init__(self, session: Session, name: str, known: RemoteFacts | None = None) -> None:
+        self._session = session
+        self._name = checked_name(name)
+        self._path = path_of("studies", self._name)
+        self._known = known
+        self._is_closed = False
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self._name
+
+    def __repr__(self) -> str:
+        # Without a call: debuggers and logs look at things whether or not the service is there.
+        return f"<{type(self).__name__} {self._name!r} of {self._session.service.url}>"
 
     @_asking
     def ask(
@@ -272,6 +292,30 @@ class StudyLoop(StudyMethods):
     def _checked_reward(self, reward: object) -> float:
         # Without the study's range at hand the service judges.
         return checked_reward(reward, None if self._known is None else self._known.reward_range)
+
+    def _check_open(self) -> None:
+        self._session.check_open()
+        if self._is_closed:
+            raise StoreClosed(
+                f"study {self._name!r} is closed",
+                "close() was called on it",
+                "open it again with client.open(name)",
+            )
+
+    def _learn(self, pull_id: str, study: str) -> None:
+        """Remember whose pulls have ids that start so, for every study of the client."""
+        self._session.studies[pull_id.rpartition("-")[0]] = study
+
+    def _check_id(self, pull_id: object) -> None:
+        if not isinstance(pull_id, str) or not _PULL_ID.fullmatch(pull_id):
+            raise self._unknown_pull(pull_id)
+
+    def _unknown_pull(self, pull_id: object) -> UnknownPull:
+        return UnknownPull(
+            f"no pull has the id {show(pull_id)}",
+            f"study {self._name!r} never handed it out",
+            "pass the id of a pull that ask() of this study returned",
+        )
 
     def _check_mine(self, pull_id: str, deadline: float) -> Steps[None]:
         """Refuse the pull of another study; its id alone would do for the service.

@@ -1,8 +1,7 @@
-"""The methods of a study of a service but for its loop, written once for both clients."""
+"""What is done with a study of a service beside its loop, written once for both clients."""
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,7 +13,6 @@ from imabo.checks import (
     MAX_COUNT,
     checked_configs,
     checked_moment,
-    checked_name,
     checked_space,
     valid_configs,
 )
@@ -30,11 +28,11 @@ from imabo.client.answers import (
     page_of,
     pull_of,
 )
-from imabo.client.http import SPOOLED
-from imabo.client.operations import Call, Steps, T, json_of, operation, path_of, worked
-from imabo.client.session import Session
+from imabo.client.http import SPOOLED, Call, json_of, path_of
+from imabo.client.operations import Steps, T, operation, worked
+from imabo.client.study_loop import MOST_PULLS, StudyLoop
 from imabo.documents import stamp
-from imabo.errors import InvalidSetting, StoreClosed, UnknownArm, UnknownPull
+from imabo.errors import InvalidSetting, UnknownArm
 from imabo.events import Event
 from imabo.export import copy_export, export_format
 from imabo.recommend import Best
@@ -42,29 +40,11 @@ from imabo.settings import check_count, check_fraction
 from imabo.space import Space
 from imabo.space.scalars import show
 
-MOST_PULLS: Final = 1000  # of one call
-_PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
 _LARGEST_ARM: Final = 10**18
 
 
-class StudyMethods:
-    """What both sides know of a study, and do with it. What never changes is asked for once."""
-
-    def __init__(self, session: Session, name: str, known: RemoteFacts | None = None) -> None:
-        self._session = session
-        self._name = checked_name(name)
-        self._path = path_of("studies", self._name)
-        self._known = known
-        self._is_closed = False
-
-    @property
-    def name(self) -> str:
-        """The study's name."""
-        return self._name
-
-    def __repr__(self) -> str:
-        # Without a call: debuggers and logs look at things whether or not the service is there.
-        return f"<{type(self).__name__} {self._name!r} of {self._session.service.url}>"
+class StudyMethods(StudyLoop):
+    """What both sides do with a study beside its loop."""
 
     @operation
     def facts(self) -> Steps[RemoteFacts]:
@@ -231,15 +211,6 @@ class StudyMethods:
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _check_open(self) -> None:
-        self._session.check_open()
-        if self._is_closed:
-            raise StoreClosed(
-                f"study {self._name!r} is closed",
-                "close() was called on it",
-                "open it again with client.open(name)",
-            )
-
     def _call(
         self,
         method: str,
@@ -271,21 +242,6 @@ class StudyMethods:
                 "take the id from study.arms()",
             )
         return (yield from self._call("PATCH", f"/arms/{arm_id}", arm_of, json_of(state=state)))
-
-    def _learn(self, pull_id: str, study: str) -> None:
-        """Remember whose pulls have ids that start so, for every study of the client."""
-        self._session.studies[pull_id.rpartition("-")[0]] = study
-
-    def _check_id(self, pull_id: object) -> None:
-        if not isinstance(pull_id, str) or not _PULL_ID.fullmatch(pull_id):
-            raise self._unknown_pull(pull_id)
-
-    def _unknown_pull(self, pull_id: object) -> UnknownPull:
-        return UnknownPull(
-            f"no pull has the id {show(pull_id)}",
-            f"study {self._name!r} never handed it out",
-            "pass the id of a pull that ask() of this study returned",
-        )
 
 
 def _check_limit(limit: int, least: int, why: str, fix: str) -> None:

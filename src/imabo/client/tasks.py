@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any
 
 from imabo.client.http import (
+    Answer,
+    Failed,
     RequestIds,
     failure_of,
     http_settings,
     keep_little_async,
     request_settings,
 )
-from imabo.client.operations import Answer, Failed, Reply, Send, Sleep, Step, Steps, T, Work
+from imabo.client.operations import AsyncRun, Reply, Send, Sleep, Step, Steps, T, Work, install
 from imabo.client.session import Session
 
 if TYPE_CHECKING:
     import httpx
+
+
+class Asyncio:
+    """The side that awaits: its operations are coroutines."""
+
+    _run: AsyncRun
+
+    def __init_subclass__(cls) -> None:
+        def awaited(make: Callable[..., Steps[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+            async def method(self: Asyncio, *args: Any, **settings: Any) -> T:
+                return await self._run(make(self, *args, **settings))
+
+            return method
+
+        install(cls, awaited)
 
 
 class AsyncConnections:

@@ -13,13 +13,15 @@ from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Final
 
 from imabo.client.http import (
+    Answer,
+    Failed,
     RequestIds,
     failure_of,
     http_settings,
     keep_little,
     request_settings,
 )
-from imabo.client.operations import Answer, Failed, Reply, Send, Sleep, Step, Steps, T, Work
+from imabo.client.operations import Reply, Run, Send, Sleep, Step, Steps, T, Work, install
 from imabo.client.outbox import Dispatch
 from imabo.client.session import Session
 from imabo.errors import StoreError
@@ -32,6 +34,21 @@ _MOST_THREADS: Final = 64
 _IDLE_S: Final = 10.0
 
 _log = logging.getLogger(__name__)
+
+
+class Blocking:
+    """The side that waits: its operations are taken in the calling thread."""
+
+    _run: Run
+
+    def __init_subclass__(cls) -> None:
+        def waiting(make: Callable[..., Steps[T]]) -> Callable[..., T]:
+            def method(self: Blocking, *args: Any, **settings: Any) -> T:
+                return self._run(make(self, *args, **settings))
+
+            return method
+
+        install(cls, waiting)
 
 
 class Connections:
