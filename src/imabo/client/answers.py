@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from imabo import errors
-from imabo.arms import Arm, Pull
+from imabo.arms import Pull
 from imabo.checks import stored_oracle, stored_policy
 from imabo.client.http import Answer, Call
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
-from imabo.events import Event
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best
@@ -89,27 +89,27 @@ for _name in ("served_at", "rewarded_at", "admitted_at", "created_at", "since", 
     _READ[_name] = lambda text: None if text is None else datetime.fromisoformat(text)
 
 
-def _made(kind: type[T], document: Any, /, **others: Any) -> T:
+def made(kind: type[T], document: Any, /, **others: Any) -> T:
     """A dataclass from the document that has its fields, but for some."""
     wanted = [one.name for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
     values = {name: document[name] for name in wanted}
     return kind(**others, **{n: _READ[n](v) if n in _READ else v for n, v in values.items()})
 
 
+def one(kind: type[T]) -> Callable[[Any], T]:
+    """Reads a document of this kind."""
+    return partial(made, kind)
+
+
+def several(kind: type[T], name: str) -> Callable[[Any], list[T]]:
+    """Reads a document that has a list of this kind under a name."""
+    return lambda document: [made(kind, found) for found in document[name]]
+
+
 def facts_of(document: Any) -> RemoteFacts:
     """A study."""
     settings = {f"{name}_settings": document[name] for name in ("policy", "oracle")}
-    return _made(RemoteFacts, document, document=document, **settings)
-
-
-def all_facts_of(document: Any) -> list[RemoteFacts]:
-    """All studies."""
-    return [facts_of(study) for study in document["studies"]]
-
-
-def names_of(document: Any) -> list[str]:
-    """The names of all studies."""
-    return [study["name"] for study in document["studies"]]
+    return made(RemoteFacts, document, document=document, **settings)
 
 
 def imported_of(document: Any) -> Imported:
@@ -117,46 +117,26 @@ def imported_of(document: Any) -> Imported:
     return Imported(facts_of(document["study"]), Checked(**document["checked"]))
 
 
-def pull_of(document: Any) -> Pull:
-    """A pull."""
-    return _made(Pull, document)
-
-
-def page_of(document: Any) -> tuple[list[Pull], int | None]:
-    """A page of history and where the next one starts."""
-    return [pull_of(pull) for pull in document["pulls"]], document["next"]
-
-
-def arm_of(document: Any) -> Arm:
-    """An arm."""
-    return _made(Arm, document)
-
-
-def arms_of(document: Any) -> list[Arm]:
-    """All arms."""
-    return [arm_of(arm) for arm in document["arms"]]
-
-
 def best_of(document: Any) -> Best:
     """The recommendation; a service of before does not say since when."""
-    return _made(Best, {"since": None} | document)
-
-
-def events_of(document: Any) -> list[Event]:
-    """What happened."""
-    return [_made(Event, event) for event in document["events"]]
+    return made(Best, {"since": None} | document)
 
 
 def pulls_of(count: int) -> Callable[[Any], list[Pull]]:
     """The pulls that an ask for so many got."""
 
     def decode(document: Any) -> list[Pull]:
-        pulls = [pull_of(pull) for pull in document["pulls"]]
+        pulls = several(Pull, "pulls")(document)
         if len(pulls) != count:
             raise ValueError(f"{count} pulls were expected")
         return pulls
 
     return decode
+
+
+def page_of(document: Any) -> tuple[list[Pull], int | None]:
+    """A page of history and where the next one starts."""
+    return several(Pull, "pulls")(document), document["next"]
 
 
 def results_of(pull_ids: Sequence[str]) -> Callable[[Any], list[ImaboError | None]]:

@@ -10,28 +10,12 @@ from ssl import SSLContext
 from typing import IO, Any, Final, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
-from imabo.checks import (
-    checked_name,
-    checked_oracle,
-    checked_policy,
-    checked_range,
-    checked_seed,
-    checked_space,
-    checked_window,
-)
-from imabo.client.answers import (
-    Imported,
-    RemoteFacts,
-    all_facts_of,
-    facts_of,
-    imported_of,
-    names_of,
-    nothing_of,
-    read,
-)
+from imabo import checks
+from imabo.client import answers
+from imabo.client.answers import Imported, RemoteFacts, read
 from imabo.client.http import Call, json_of, path_of, upload_of
 from imabo.client.lifetime import deliver_on_sigterm, watch
-from imabo.client.operations import Steps, operation
+from imabo.client.operations import Steps, T, operation
 from imabo.client.outbox import MemoryOutbox, Outbox
 from imabo.client.outbox_file import DurableOutbox
 from imabo.client.reports import Reports
@@ -117,24 +101,24 @@ class _ClientMethods(Generic[AnyStudy]):
         of imabo, because the service must have them.
         """
         settings: dict[str, Any] = {
-            "name": checked_name(name),
-            "space": checked_space(space).to_dict(),
-            "policy": describe(checked_policy(policy)),
-            "oracle": describe(checked_oracle(oracle)),
-            "reward_range": checked_range(reward_range),
-            "window_s": checked_window(window_s),
+            "name": checks.checked_name(name),
+            "space": checks.checked_space(space).to_dict(),
+            "policy": describe(checks.checked_policy(policy)),
+            "oracle": describe(checks.checked_oracle(oracle)),
+            "reward_range": checks.checked_range(reward_range),
+            "window_s": checks.checked_window(window_s),
         }
         if seed is not None:
-            settings["seed"] = str(checked_seed(seed))
+            settings["seed"] = str(checks.checked_seed(seed))
         call = Call("POST", path_of("studies"), json_of(**settings))
-        facts = yield from self._session.call(call, facts_of)
+        facts = yield from self._session.call(call, answers.facts_of)
         return self._study(facts.name, facts)
 
     @operation
     def open(self, name: str) -> Steps[AnyStudy]:
         """Go on with a study that exists; ``UnknownStudy`` when it does not."""
-        call = Call("GET", path_of("studies", checked_name(name)))
-        facts = yield from self._session.call(call, facts_of)
+        call = Call("GET", path_of("studies", checks.checked_name(name)))
+        facts = yield from self._session.call(call, answers.facts_of)
         return self._study(facts.name, facts)
 
     def study(self, name: str) -> AnyStudy:
@@ -173,30 +157,30 @@ class _ClientMethods(Generic[AnyStudy]):
         """
         with upload_of(source, sent) as upload:
             self._session.check_open()
-            params = {} if name is None else {"name": checked_name(name)}
+            params = {} if name is None else {"name": checks.checked_name(name)}
             call = Call("POST", path_of("imports"), params=params, upload=upload)
             # A part of it may be under way, so it is not repeated.
             answer = yield from deliver(call, replace(self._session.service, retries=0))
-            return read(call, answer, imported_of)
+            return read(call, answer, answers.imported_of)
 
     @operation
     def studies(self) -> Steps[list[str]]:
         """The names of all studies that the key may see, in alphabetical order."""
-        return (yield from self._session.call(Call("GET", path_of("studies")), names_of))
+        return (yield from self._all(lambda study: str(study["name"])))
 
     @operation
     def facts(self) -> Steps[list[RemoteFacts]]:
         """Every study that the key may see, with its counts, in one call."""
-        return (yield from self._session.call(Call("GET", path_of("studies")), all_facts_of))
+        return (yield from self._all(answers.facts_of))
 
     @operation
     def delete(self, name: str) -> Steps[None]:
         """Delete a study with everything that it learned, for good."""
         self._session.check_open()
-        call = Call("DELETE", path_of("studies", checked_name(name)))
+        call = Call("DELETE", path_of("studies", checks.checked_name(name)))
         answer = yield from deliver(call, self._session.service)
         try:
-            read(call, answer, nothing_of)
+            read(call, answer, answers.nothing_of)
         except UnknownStudy:
             # Gone, perhaps by an attempt whose answer got lost.
             if answer.n_attempts == 1:
@@ -228,6 +212,12 @@ class _ClientMethods(Generic[AnyStudy]):
 
     # --- inside ---------------------------------------------------------------------------------
 
+    def _all(self, decode: Callable[[Any], T]) -> Steps[list[T]]:
+        def decoded(document: Any) -> list[T]:
+            return [decode(study) for study in document["studies"]]
+
+        return (yield from self._session.call(Call("GET", path_of("studies")), decoded))
+
     def _connect(self, verify: bool | SSLContext) -> None:
         raise NotImplementedError
 
@@ -258,7 +248,7 @@ class Client(_ClientMethods[RemoteStudy], Blocking):
     of its own. Extra: ``client``.
 
     Args:
-        url: Where the service is, such as ``http://127.0.0.1:8000``.
+        url: Where the service is, such as ``http://127.0.0.1:8766``.
         key: The access key, when the service asks for one.
         timeout_s: How long one attempt may take, in seconds; above 0.
         retries: How many attempts follow the first when the service does not answer; at least 0.
@@ -308,8 +298,8 @@ class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
     """The twin of ``Client`` for asyncio: the same methods, to be awaited.
 
     Make one for a process and keep it; use it from one event loop at a time. Its arguments are
-    those of ``Client``. Use ``async with``, or await ``close()``: rewards that still wait when the
-    loop has ended are sent at the end of the program. Extra: ``client``.
+    those of ``Client``. Use ``async with``, or await ``close()``. Rewards that wait are sent from a
+    thread, so that they need no loop that goes on. Extra: ``client``.
 
     Example:
         >>> import asyncio
@@ -390,7 +380,7 @@ def _checked_url(url: object) -> str:
     raise InvalidSetting(
         f"url is {show(url)}",
         "it must be the address of the service: http or https, a host, no name or password",
-        "pass 'http://127.0.0.1:8000', say",
+        "pass 'http://127.0.0.1:8766', say",
     )
 
 

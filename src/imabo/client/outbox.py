@@ -44,8 +44,15 @@ class Outbox(ABC):
         """Rewards that the service has not acknowledged yet."""
 
     @abstractmethod
+    def known(self, pull_id: str) -> float | None:
+        """The reward of a pull that waits, if one does."""
+
     def holds(self, pull_id: str, reward: float) -> bool:
         """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+        known = self.known(pull_id)
+        if known is not None and known != reward:
+            raise conflict(pull_id, known, reward)
+        return known is not None
 
     @abstractmethod
     def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
@@ -98,7 +105,7 @@ class MemoryOutbox(Outbox):
     """An outbox that ends with its process. When it is full the oldest is dropped and counted.
 
     Example:
-        >>> outbox = MemoryOutbox(2, Reports("http://127.0.0.1:8000"))
+        >>> outbox = MemoryOutbox(2, Reports("http://127.0.0.1:8766"))
         >>> outbox.put([(f"k3f9x2-{number}", 0.5) for number in (1, 2, 3)])
         [None, None, None]
         >>> outbox.n_waiting, outbox.n_dropped
@@ -136,13 +143,10 @@ class MemoryOutbox(Outbox):
         with self._lock:
             return len(self._waiting)
 
-    def holds(self, pull_id: str, reward: float) -> bool:
-        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+    def known(self, pull_id: str) -> float | None:
+        """The reward of a pull that waits, if one does."""
         with self._lock:
-            known = self._waiting.get(pull_id)
-        if known is not None and known != reward:
-            raise conflict(pull_id, known, reward)
-        return known is not None
+            return self._waiting.get(pull_id)
 
     def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
         """Keep rewards until they can be sent; the first one of a pull counts."""

@@ -66,18 +66,13 @@ class DurableOutbox(Outbox):
     """An outbox in a file. What ``put`` takes is on the disk when it returns.
 
     Any number of processes of one host may share the file. One of them sends at a time: it holds a
-    lock on a second file, which the system takes back when the process dies.
-
-    Args:
-        path: Of the file.
-        url: Of the service; rewards for another one in the same file are left alone.
-        size: How many rewards the file may hold, of all services together.
-        reports: Where to speak of what was refused.
+    lock on a second file, which the system takes back when the process dies. Rewards for another
+    service (``url``) in the same file are left alone; ``size`` counts those of all together.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     url, path = "http://127.0.0.1:8000", f"{folder}/rewards.outbox"
+        ...     url, path = "http://127.0.0.1:8766", f"{folder}/rewards.outbox"
         ...     outbox = DurableOutbox(path, url, 100, Reports(url))
         ...     answers = outbox.put([("k3f9x2-1", 0.5)])
         ...     outbox.close()
@@ -114,13 +109,10 @@ class DurableOutbox(Outbox):
         with self._lock, self._closing_again():
             return self._file.read(self._count)
 
-    def holds(self, pull_id: str, reward: float) -> bool:
-        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+    def known(self, pull_id: str) -> float | None:
+        """The reward of a pull that waits, if one does."""
         with self._lock:
-            known = self._file.read(lambda db: self._known(db, pull_id))
-        if known is not None and known != reward:
-            raise conflict(pull_id, known, reward)
-        return known is not None
+            return self._file.read(lambda db: self._known(db, pull_id))
 
     def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
         """Write rewards to the disk; for each None, or why it is not kept."""

@@ -56,12 +56,7 @@ class Trouble:
 
 
 class Reports:
-    """The log of one client's rewards: those that wait, were refused, or were dropped.
-
-    Args:
-        url: Of the service.
-        clock: Counts seconds.
-    """
+    """The log of one client's rewards: those that wait, were refused, or were dropped."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = url

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
 import re
 import secrets
 import time
@@ -204,13 +205,10 @@ class StudyLoop:
             wait: False to return at once and send it in the background.
         """
         self._check_open()
-        value = self._checked_reward(reward)
-        if _is_default(pull_id):
+        value = yield from self._to_send(pull_id, reward)
+        if value is None:
             return
-        self._check_id(pull_id)
         session, breaker = self._session, self._session.breaker
-        if session.outbox.may_hold and (yield from session.holds(pull_id, value)):
-            return
         if wait and breaker.admits():
             # The outbox takes over soon, so the caller need not wait for every retry.
             deadline = time.monotonic() + session.service.timeout_s
@@ -242,12 +240,8 @@ class StudyLoop:
         good: list[tuple[int, str, float]] = []
         for place, (pull_id, reward) in enumerate(rewards):
             try:
-                value = self._checked_reward(reward)
-                if _is_default(pull_id):
-                    continue
-                self._check_id(pull_id)
-                held = session.outbox.may_hold and (yield from session.holds(pull_id, value))
-                if not held:
+                value = yield from self._to_send(pull_id, reward)
+                if value is not None:
                     good.append((place, pull_id, value))
             except ImaboError as error:
                 answers[place] = error
@@ -289,9 +283,16 @@ class StudyLoop:
             told = iter((yield from self._session.call(call, decode, deadline=deadline)))
         return [answers[i] if i in answers else next(told) for i, _ in batch]
 
-    def _checked_reward(self, reward: object) -> float:
+    def _to_send(self, pull_id: str, reward: float) -> Steps[float | None]:
+        """A reward, checked; None where it waits already, or belongs to a default."""
         # Without the study's range at hand the service judges.
-        return checked_reward(reward, None if self._known is None else self._known.reward_range)
+        value = checked_reward(reward, None if self._known is None else self._known.reward_range)
+        if isinstance(pull_id, str) and pull_id.startswith(_DEFAULT_PREFIX):
+            return None
+        self._check_id(pull_id)
+        outbox = self._session.outbox
+        held = outbox.may_hold and (yield from self._session.holds(pull_id, value))
+        return None if held else value
 
     def _check_open(self) -> None:
         self._session.check_open()
@@ -327,15 +328,10 @@ class StudyLoop:
         is_strange = token in studies or self._name in tuple(studies.values())
         if studies.get(token) != self._name and is_strange:
             call = Call("GET", path_of("pulls", pull_id))
-            study = yield from self._session.call(call, lambda one: str(one["study"]),
-                                                  deadline=deadline)  # fmt: skip
-            self._learn(pull_id, study)
-            if study != self._name:
+            name_of: Callable[[Any], str] = operator.itemgetter("study")
+            studies[token] = yield from self._session.call(call, name_of, deadline=deadline)
+            if studies[token] != self._name:
                 raise self._unknown_pull(pull_id)
-
-
-def _is_default(pull_id: object) -> bool:
-    return isinstance(pull_id, str) and pull_id.startswith(_DEFAULT_PREFIX)
 
 
 def _check_default(default: object) -> None:

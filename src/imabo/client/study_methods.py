@@ -8,26 +8,10 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import IO, Any, Final, TextIO
 
+from imabo import checks
 from imabo.arms import Arm, ArmState, Pull
-from imabo.checks import (
-    MAX_COUNT,
-    checked_configs,
-    checked_moment,
-    checked_space,
-    valid_configs,
-)
-from imabo.client.answers import (
-    RemoteFacts,
-    arm_of,
-    arms_of,
-    best_of,
-    document_of,
-    events_of,
-    facts_of,
-    nothing_of,
-    page_of,
-    pull_of,
-)
+from imabo.client import answers
+from imabo.client.answers import RemoteFacts
 from imabo.client.http import SPOOLED, Call, json_of, path_of
 from imabo.client.operations import Steps, T, operation, worked
 from imabo.client.study_loop import MOST_PULLS, StudyLoop
@@ -62,12 +46,12 @@ class StudyMethods(StudyLoop):
     def best(self, level: float = 0.95) -> Steps[Best]:
         """The arm to keep if learning stopped now; ``Study.best`` says what it promises."""
         check_fraction("level", level)
-        return (yield from self._call("GET", "/best", best_of, params={"level": level}))
+        return (yield from self._call("GET", "/best", answers.best_of, params={"level": level}))
 
     @operation
     def arms(self) -> Steps[list[Arm]]:
         """Every arm ever admitted, in order of admission."""
-        return (yield from self._call("GET", "/arms", arms_of))
+        return (yield from self._call("GET", "/arms", answers.several(Arm, "arms")))
 
     @operation
     def events(self, limit: int = 1000) -> Steps[list[Event]]:
@@ -77,8 +61,12 @@ class StudyMethods(StudyLoop):
             limit: How many at most, the newest of them; up to 10,000.
         """
         fix = "ask for fewer; the exported log has all of them"
-        _check_limit(limit, 0, f"one answer has at most {MAX_COUNT} events", fix)
-        return (yield from self._call("GET", "/events", events_of, params={"limit": limit}))
+        _check_limit(limit, 0, f"one answer has at most {checks.MAX_COUNT} events", fix)
+        return (
+            yield from self._call(
+                "GET", "/events", answers.several(Event, "events"), params={"limit": limit}
+            )
+        )
 
     @operation
     def pull(self, pull_id: str) -> Steps[Pull]:
@@ -86,7 +74,9 @@ class StudyMethods(StudyLoop):
         self._check_open()
         self._check_id(pull_id)
         call = Call("GET", path_of("pulls", pull_id))
-        study, pull = yield from self._session.call(call, lambda one: (one["study"], pull_of(one)))
+        study, pull = yield from self._session.call(
+            call, lambda one: (one["study"], answers.made(Pull, one))
+        )
         self._learn(pull_id, study)
         if study != self._name:
             raise self._unknown_pull(pull_id)
@@ -101,7 +91,9 @@ class StudyMethods(StudyLoop):
             limit: At most so many pulls, from 1 to 10,000.
         """
         check_count("after", after)
-        _check_limit(limit, 1, f"one page has at most {MAX_COUNT} pulls", "read page by page")
+        _check_limit(
+            limit, 1, f"one page has at most {checks.MAX_COUNT} pulls", "read page by page"
+        )
         pulls: list[Pull] = []
         position: int | None = after
         while position is not None and len(pulls) < limit:
@@ -123,7 +115,7 @@ class StudyMethods(StudyLoop):
         """
         params = {"format": export_format(target, format)}
         with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
-            yield from self._call("GET", "/export", nothing_of, params=params, sink=file)
+            yield from self._call("GET", "/export", answers.nothing_of, params=params, sink=file)
             yield from worked(lambda: copy_export(file, target))
 
     # --- what is drawn from it ------------------------------------------------------------------
@@ -136,7 +128,7 @@ class StudyMethods(StudyLoop):
             trend: For so many points of the rolling mean of the reward as well, up to 200.
         """
         params = {"trend": trend} if trend else {}
-        return (yield from self._call("GET", "/overview", document_of, params=params))
+        return (yield from self._call("GET", "/overview", answers.document_of, params=params))
 
     @operation
     def table(self, /, **query: str | int | float | bool) -> Steps[dict[str, Any]]:
@@ -149,28 +141,28 @@ class StudyMethods(StudyLoop):
             name: str(value).lower() if isinstance(value, bool) else value
             for name, value in query.items()
         }
-        return (yield from self._call("GET", "/table", document_of, params=params))
+        return (yield from self._call("GET", "/table", answers.document_of, params=params))
 
     @operation
     def report(self) -> Steps[str]:
         """The figures as one HTML file that needs nothing else."""
         with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
-            yield from self._call("GET", "/report", nothing_of, sink=file)
+            yield from self._call("GET", "/report", answers.nothing_of, sink=file)
             file.seek(0)
             return file.read().decode()
 
     @operation
     def preview_space(self, space: Space) -> Steps[dict[str, Any]]:
         """Which arms ``update_space`` would retire and bring back, before it is done."""
-        body = json_of(space=checked_space(space).to_dict())
-        return (yield from self._call("POST", "/space/preview", document_of, body))
+        body = json_of(space=checks.checked_space(space).to_dict())
+        return (yield from self._call("POST", "/space/preview", answers.document_of, body))
 
     # --- changes by hand ------------------------------------------------------------------------
 
     @operation
     def update_space(self, space: Space) -> Steps[None]:
         """Change the space while the study runs; everything that was learned stays."""
-        body = json_of(space=checked_space(space).to_dict())
+        body = json_of(space=checks.checked_space(space).to_dict())
         yield from self._call("PATCH", "", lambda document: None, body)
 
     @operation
@@ -178,14 +170,14 @@ class StudyMethods(StudyLoop):
         """Admit a configuration by hand, or make the arm that has it active again."""
         # Checked here first, against the space as it is now.
         body = json_of(config=(yield from self._facts()).space.validate(config))
-        return (yield from self._call("POST", "/arms", arm_of, body))
+        return (yield from self._call("POST", "/arms", answers.one(Arm), body))
 
     @operation
     def add_arms(self, configs: Sequence[Mapping[str, object]]) -> Steps[list[Arm]]:
         """Admit many configurations in one transaction, all or none; see ``Study.add_arms``."""
-        wanted = checked_configs(configs)
-        body = json_of(configs=valid_configs((yield from self._facts()).space, wanted))
-        return (yield from self._call("POST", "/arms/batch", arms_of, body))
+        wanted = checks.checked_configs(configs)
+        body = json_of(configs=checks.valid_configs((yield from self._facts()).space, wanted))
+        return (yield from self._call("POST", "/arms/batch", answers.several(Arm, "arms"), body))
 
     @operation
     def pause(self, arm: Arm | int) -> Steps[Arm]:
@@ -205,7 +197,7 @@ class StudyMethods(StudyLoop):
     @operation
     def prune(self, before: datetime) -> Steps[int]:
         """Forget finished pulls that were served before a time; returns how many."""
-        checked_moment(before)
+        checks.checked_moment(before)
         body = json_of(before=stamp(before.astimezone(UTC)))
         return (yield from self._call("POST", "/prune", lambda one: int(one["pruned"]), body))
 
@@ -225,13 +217,13 @@ class StudyMethods(StudyLoop):
         return (yield from self._session.call(call, decode))
 
     def _facts(self) -> Steps[RemoteFacts]:
-        self._known = yield from self._call("GET", "", facts_of)
+        self._known = yield from self._call("GET", "", answers.facts_of)
         return self._known
 
     def _page(self, after: int, limit: int = MOST_PULLS) -> Steps[tuple[list[Pull], int | None]]:
         """One page as the service has it, and where the next one starts."""
         params = {"after": after, "limit": limit}
-        return (yield from self._call("GET", "/pulls", page_of, params=params))
+        return (yield from self._call("GET", "/pulls", answers.page_of, params=params))
 
     def _put_state(self, arm: Arm | int, state: ArmState) -> Steps[Arm]:
         arm_id: object = arm.id if isinstance(arm, Arm) else arm
@@ -241,10 +233,14 @@ class StudyMethods(StudyLoop):
                 "arms have whole numbers from 1",
                 "take the id from study.arms()",
             )
-        return (yield from self._call("PATCH", f"/arms/{arm_id}", arm_of, json_of(state=state)))
+        return (
+            yield from self._call(
+                "PATCH", f"/arms/{arm_id}", answers.one(Arm), json_of(state=state)
+            )
+        )
 
 
 def _check_limit(limit: int, least: int, why: str, fix: str) -> None:
     check_count("limit", limit, least=least)
-    if limit > MAX_COUNT:
+    if limit > checks.MAX_COUNT:
         raise InvalidSetting(f"limit is {show(limit)}", why, fix)

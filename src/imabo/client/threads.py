@@ -9,6 +9,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -256,60 +258,42 @@ class Workers:
     def after_fork(self) -> None:
         """Begin without threads: a child process has none of its parent's."""
         self._lock = threading.Lock()
-        self._jobs: queue.Queue[_Job] = queue.Queue()
+        self._jobs: queue.Queue[tuple[Future[Any], Callable[[], Any]]] = queue.Queue()
         self._n_threads = 0
         self._n_jobs = 0
 
     def run(self, work: Callable[[], T], timeout_s: float) -> T:
         """What ``work()`` returns or raises; ``TimeoutError`` when that takes too long."""
-        job = _Job(work)
+        job: Future[T] = Future()
         with self._lock:
             self._n_jobs += 1
-            self._jobs.put(job)
+            self._jobs.put((job, partial(contextvars.copy_context().run, work)))
             if self._n_jobs > self._n_threads and self._n_threads < _MOST_THREADS:
                 try:
                     threading.Thread(target=self._serve, name="imabo-ask", daemon=True).start()
                     self._n_threads += 1
                 except RuntimeError:
-                    # No thread can be had, at the end of the program say: the job times out.
-                    job.is_abandoned = self._n_threads == 0
-        if job.is_abandoned or not job.is_done.wait(timeout_s):
-            job.is_abandoned = True
-            raise TimeoutError
-        if job.error is not None:
-            raise job.error
-        result: T = job.result
-        return result
+                    # No thread can be had, at the end of the program say.
+                    timeout_s = timeout_s if self._n_threads else 0.0
+        try:
+            return job.result(timeout_s)
+        finally:
+            job.cancel()  # if nobody began it, nobody need
 
     def _serve(self) -> None:
         while True:
             try:
-                job = self._jobs.get(timeout=_IDLE_S)
+                job, work = self._jobs.get(timeout=_IDLE_S)
             except queue.Empty:
                 with self._lock:
                     if self._jobs.empty():
                         self._n_threads -= 1
                         return
                 continue
-            job.do()
+            if job.set_running_or_notify_cancel():
+                try:
+                    job.set_result(work())
+                except BaseException as error:  # the caller raises it
+                    job.set_exception(error)
             with self._lock:
                 self._n_jobs -= 1
-
-
-class _Job:
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self._work = work
-        self._context = contextvars.copy_context()
-        self.is_done = threading.Event()
-        self.is_abandoned = False
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def do(self) -> None:
-        if self.is_abandoned:
-            return
-        try:
-            self.result = self._context.run(self._work)
-        except BaseException as error:  # the caller raises it
-            self.error = error
-        self.is_done.set()
