@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from ssl import SSLContext
@@ -24,13 +26,14 @@ from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 from imabo.client.study_loop import LONGEST_S
 from imabo.client.tasks import AsyncConnections, Asyncio
 from imabo.client.threads import Blocking, Connections, Sender
-from imabo.errors import InvalidSetting, MissingExtra, UnknownStudy
+from imabo.errors import InvalidSetting, MissingExtra, StoreError, UnknownStudy
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.settings import check_count, check_positive, describe, is_number
 from imabo.space import Space
 from imabo.space.scalars import show
 
+_TURN_S: Final = 0.25
 _SIZE_IN_MEMORY: Final = 10_000
 _SIZE_IN_FILE: Final = 1_000_000
 
@@ -303,6 +306,7 @@ class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
 
     Example:
         >>> import asyncio
+    import time
         >>> async def answer() -> str:
         ...     async with AsyncClient("http://127.0.0.1:1", retries=0) as client:
         ...         study = client.study("support-answers")  # nobody answers there
@@ -315,12 +319,24 @@ class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
     async def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until no reward waits any more, for so long at most; says whether that is so."""
         _check_timeout("timeout_s", timeout_s)
-        return await asyncio.to_thread(self._sender.flush, timeout_s)
+        return await self._flushed(timeout_s)
 
     async def close(self) -> None:
         """Send the rewards that wait (for ``flush_s`` at most) and close the connections."""
-        await asyncio.to_thread(self._finish, 0.0)
+        began = time.monotonic()
+        if not self._session.is_closed and self._session.outbox.may_hold:
+            with suppress(StoreError):  # the end says so
+                await self._flushed(self._session.flush_s)
+        await asyncio.to_thread(self._finish, time.monotonic() - began)
         await self._awaited.close()
+
+    async def _flushed(self, timeout_s: float) -> bool:
+        ends_at = time.monotonic() + timeout_s
+        # In short turns: a thread would go on waiting for somebody who was cancelled.
+        while (left_s := ends_at - time.monotonic()) > 0.0:
+            if await asyncio.to_thread(self._sender.flush, min(left_s, _TURN_S)):
+                return True
+        return not await asyncio.to_thread(lambda: self.n_waiting)
 
     async def __aenter__(self) -> Self:
         return self
