@@ -76,17 +76,21 @@ class Imported:
     checked: Checked
 
 
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
 # What of a document is not what it stands for; everything else is taken as it is.
-_READ: Final[dict[str, Callable[[Any], Any]]] = {
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "config": dict,
     "data": dict,
     "interval": lambda ends: (ends[0], ends[1]),
     "seed": int,
     "space": Space.from_dict,
     "reward_range": lambda ends: None if ends is None else (float(ends[0]), float(ends[1])),
+    **dict.fromkeys(("served_at", "rewarded_at", "admitted_at", "created_at"), _moment),
+    **dict.fromkeys(("since", "at"), _moment),
 }
-for _name in ("served_at", "rewarded_at", "admitted_at", "created_at", "since", "at"):
-    _READ[_name] = lambda text: None if text is None else datetime.fromisoformat(text)
 
 
 def made(kind: type[T], document: Any, /, **others: Any) -> T:
