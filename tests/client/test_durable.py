@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from imabo.client import AsyncClient, Client, outbox_file
-from imabo.client.http import Answer, Failed
-from imabo.client.operations import Send, Work
+from imabo.client.http import Failed, HttpAnswer
 from imabo.client.outbox import Dispatch
 from imabo.client.outbox_file import DurableOutbox
 from imabo.client.reports import Reports
+from imabo.client.steps import Send, Work
 from imabo.errors import (
     InvalidSetting,
     OutboxFull,
@@ -46,11 +46,11 @@ def opened(path: Path, url: str = URL, size: int = 100) -> DurableOutbox:
     return DurableOutbox(path, url, size, Reports(url))
 
 
-def sent(dispatch: Dispatch, reply: Callable[[list[str]], Answer | Failed]) -> list[str]:
+def sent(dispatch: Dispatch, reply: Callable[[list[str]], HttpAnswer | Failed]) -> list[str]:
     """The pulls of one batch, once the reply to it was worked on."""
     steps = dispatch.send(5.0)
     pulls: list[str] = []
-    answer: Answer | Failed | None = None
+    answer: HttpAnswer | Failed | None = None
     try:
         while True:
             step = steps.send(answer)

@@ -49,6 +49,18 @@ def test_the_examples_of_the_methods_run(kind: type) -> None:
     assert runner.tries > 0 or kind is not Client
 
 
+def test_a_class_of_one_s_own_may_have_a_method_of_its_own() -> None:
+    class Mine(Client):
+        def studies(self) -> list[str]:
+            """Mine."""
+            return ["mine"]
+
+    with Mine("http://127.0.0.1:1", retries=0) as client:
+        assert client.studies() == ["mine"]
+        assert client.study("s").ask(default={"x": 1}).reason == "default"
+    assert Mine.create is Client.create
+
+
 def check_waiting(client: Client, study: RemoteStudy, space: Space) -> None:
     """What a type checker sees; it is not run."""
     assert_type(client.create("s", space, seed=1), RemoteStudy)

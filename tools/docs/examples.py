@@ -12,7 +12,7 @@ _SECTION = re.compile(r"^Example:$", re.MULTILINE)
 
 
 class Examples(griffe.Extension):
-    """Shows an ``Example:`` section as code, and an operation as a method of both clients."""
+    """Shows an ``Example:`` section as code, and a shared method as one of both clients."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Look at a function, class, attribute or module as it is loaded."""
@@ -20,7 +20,7 @@ class Examples(griffe.Extension):
             obj.docstring.value = _SECTION.sub("Examples:", obj.docstring.value)
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
-        """A generator of steps is called for what it ends with (``imabo.client.operations``)."""
+        """A generator of steps is called for what it ends with (``imabo.client.steps``)."""
         returns = func.returns
         if isinstance(returns, griffe.ExprSubscript) and str(returns.left) == "Steps":
             func.returns = returns.slice

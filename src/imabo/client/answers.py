@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from imabo import errors
 from imabo.arms import Pull
 from imabo.checks import stored_oracle, stored_policy
-from imabo.client.http import Answer, Call
+from imabo.client.http import Call, HttpAnswer
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -184,7 +184,7 @@ def problem_of(problem: Any) -> ImaboError:
     )
 
 
-def read(call: Call, answer: Answer, decode: Callable[[Any], T]) -> T:
+def read(call: Call, answer: HttpAnswer, decode: Callable[[Any], T]) -> T:
     """What an answer says: the value, or the error that the service answered with.
 
     An answer that does not come from imabo (a proxy's page, say) is ``Unavailable``, and so is a
@@ -208,7 +208,7 @@ def read(call: Call, answer: Answer, decode: Callable[[Any], T]) -> T:
     raise error
 
 
-def _is_file(answer: Answer) -> bool:
+def _is_file(answer: HttpAnswer) -> bool:
     media_type = answer.headers.get("content-type", "").partition(";")[0]
     return answer.status == 200 and media_type in _FILES
 

@@ -17,15 +17,15 @@ from imabo.client import answers
 from imabo.client.answers import Imported, RemoteFacts, read
 from imabo.client.http import Call, json_of, path_of, upload_of
 from imabo.client.lifetime import deliver_on_sigterm, watch
-from imabo.client.operations import Steps, T, operation
 from imabo.client.outbox import MemoryOutbox, Outbox
 from imabo.client.outbox_file import DurableOutbox
 from imabo.client.reports import Reports
-from imabo.client.session import Service, Session, deliver
+from imabo.client.session import Session, Target, deliver
+from imabo.client.steps import Steps, T, shared
 from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 from imabo.client.study_loop import LONGEST_S
-from imabo.client.tasks import AsyncConnections, Asyncio
-from imabo.client.threads import Blocking, Connections, Sender
+from imabo.client.tasks import AsyncHttpConnections, Asyncio
+from imabo.client.threads import Blocking, HttpConnections, Sender
 from imabo.errors import InvalidSetting, MissingExtra, StoreError, UnknownStudy
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -63,7 +63,7 @@ class _ClientMethods(Generic[AnyStudy]):
             check_count("outbox_size", outbox_size, least=1)
         if not is_number(flush_s) or not 0 <= flush_s <= LONGEST_S:
             raise _refused("flush_s", flush_s, "it must be a number of seconds from 0 to 86400")
-        service = Service(_checked_url(url), float(timeout_s), retries)
+        service = Target(_checked_url(url), float(timeout_s), retries)
         headers = {"User-Agent": "imabo-client"} | _key_header(key)
         reports = Reports(service.url)
         if outbox is None:
@@ -73,7 +73,7 @@ class _ClientMethods(Generic[AnyStudy]):
             waiting = DurableOutbox(outbox, service.url, size, reports)
         self._session = Session(service, headers, waiting, float(flush_s))
         # What waits is sent from a thread on both sides: an event loop may end before it is.
-        self._connections = Connections(self._session, verify)
+        self._connections = HttpConnections(self._session, verify)
         self._sender = Sender(self._session, self._connections)
         self._connect(verify)
         # By way of the client, so that it lives as long as one of its studies or rewards does.
@@ -86,7 +86,7 @@ class _ClientMethods(Generic[AnyStudy]):
 
     # --- studies --------------------------------------------------------------------------------
 
-    @operation
+    @shared
     def create(
         self,
         name: str,
@@ -117,7 +117,7 @@ class _ClientMethods(Generic[AnyStudy]):
         facts = yield from self._session.call(call, answers.facts_of)
         return self._study(facts.name, facts)
 
-    @operation
+    @shared
     def open(self, name: str) -> Steps[AnyStudy]:
         """Go on with a study that exists; ``UnknownStudy`` when it does not."""
         call = Call("GET", path_of("studies", checks.checked_name(name)))
@@ -132,7 +132,7 @@ class _ClientMethods(Generic[AnyStudy]):
         """
         return self._study(name)
 
-    @operation
+    @shared
     def import_study(
         self,
         source: str | PathLike[str] | IO[Any],
@@ -166,17 +166,17 @@ class _ClientMethods(Generic[AnyStudy]):
             answer = yield from deliver(call, replace(self._session.service, retries=0))
             return read(call, answer, answers.imported_of)
 
-    @operation
+    @shared
     def studies(self) -> Steps[list[str]]:
         """The names of all studies that the key may see, in alphabetical order."""
         return (yield from self._all(lambda study: str(study["name"])))
 
-    @operation
+    @shared
     def facts(self) -> Steps[list[RemoteFacts]]:
         """Every study that the key may see, with its counts, in one call."""
         return (yield from self._all(answers.facts_of))
 
-    @operation
+    @shared
     def delete(self, name: str) -> Steps[None]:
         """Delete a study with everything that it learned, for good."""
         self._session.check_open()
@@ -306,7 +306,6 @@ class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
 
     Example:
         >>> import asyncio
-    import time
         >>> async def answer() -> str:
         ...     async with AsyncClient("http://127.0.0.1:1", retries=0) as client:
         ...         study = client.study("support-answers")  # nobody answers there
@@ -345,7 +344,7 @@ class AsyncClient(_ClientMethods[AsyncRemoteStudy], Asyncio):
         await self.close()
 
     def _connect(self, verify: bool | SSLContext) -> None:
-        self._awaited = AsyncConnections(self._session, verify)
+        self._awaited = AsyncHttpConnections(self._session, verify)
         self._run = self._awaited.run
 
     def _study(self, name: str, known: RemoteFacts | None = None) -> AsyncRemoteStudy:

@@ -41,7 +41,7 @@ class Call:
         return f"{self.method} {self.path}"
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What the service answered, and to which attempt."""
 
     status: int

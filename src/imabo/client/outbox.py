@@ -10,10 +10,10 @@ from itertools import islice
 from typing import ClassVar, Final
 
 from imabo.client.answers import read, results_of
-from imabo.client.http import Answer, Call, json_of, path_of
-from imabo.client.operations import Reply, Send, Steps, T, worked
+from imabo.client.http import Call, HttpAnswer, json_of, path_of
 from imabo.client.reports import Reports
 from imabo.client.session import Backoff, retry_after
+from imabo.client.steps import Reply, Send, Steps, T, worked
 from imabo.errors import ImaboError, RewardConflict, StoreClosed, StoreError, Unavailable
 
 MOST_REWARDS: Final = 1000  # of one call
@@ -283,7 +283,7 @@ class Dispatch:
             return self.pause(wanted_s)
         call = rewards_call(batch.items())
         reply: Reply = yield Send(call, timeout_s)
-        if not isinstance(reply, Answer):
+        if not isinstance(reply, HttpAnswer):
             yield from self._report(reply.text)
             return self.pause()
         try:

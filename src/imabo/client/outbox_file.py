@@ -15,9 +15,9 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
 
-from imabo.client.operations import T
 from imabo.client.outbox import Outbox, conflict
 from imabo.client.reports import Reports
+from imabo.client.steps import T
 from imabo.errors import ImaboError, InvalidSetting, OutboxFull, SchemaTooNew, StoreError
 from imabo.space.scalars import show
 

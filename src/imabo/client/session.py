@@ -13,10 +13,10 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from imabo.client.answers import read
-from imabo.client.http import Answer, Call
+from imabo.client.http import Call, HttpAnswer
 from imabo.client.lifetime import await_end, hold, release
-from imabo.client.operations import Reply, Send, Sleep, Steps, T
 from imabo.client.reports import Trouble
+from imabo.client.steps import Reply, Send, Sleep, Steps, T
 from imabo.errors import ImaboError, StoreClosed, StoreError, Unavailable
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Target:
     """Where the service is and how hard to try: the time for one attempt, and how many follow."""
 
     url: str
@@ -72,7 +72,7 @@ class Service:
     retries: int = 3
 
 
-def deliver(call: Call, service: Service, *, deadline: float | None = None) -> Steps[Answer]:
+def deliver(call: Call, service: Target, *, deadline: float | None = None) -> Steps[HttpAnswer]:
     """Make a call until it is answered; ``Unavailable`` when it is not.
 
     A refusal is an answer. ``deadline`` is a time of ``time.monotonic``.
@@ -85,12 +85,12 @@ def deliver(call: Call, service: Service, *, deadline: float | None = None) -> S
             timeout_s = min(timeout_s, max(deadline - time.monotonic(), 0.001))
         reply: Reply = yield Send(call, timeout_s)
         tried += 1
-        if isinstance(reply, Answer) and reply.status not in _TRY_AGAIN:
+        if isinstance(reply, HttpAnswer) and reply.status not in _TRY_AGAIN:
             return reply._replace(n_attempts=tried)
         pause = max(backoff.pause(), retry_after(reply) or 0.0)
         late = deadline is not None and time.monotonic() + pause >= deadline
         if tried > service.retries or late or pause > _LONGEST_WAIT_S:
-            last = f"status {reply.status}" if isinstance(reply, Answer) else reply.text
+            last = f"status {reply.status}" if isinstance(reply, HttpAnswer) else reply.text
             times = "once" if tried == 1 else f"{tried} times"
             raise Unavailable(
                 f"{call} did not get through; it was tried {times}",
@@ -104,10 +104,10 @@ def retry_after(reply: Reply) -> float | None:
     """The seconds that the service asks to wait for, if it does.
 
     Example:
-        >>> retry_after(Answer(503, {"retry-after": "2"}, b"")), retry_after(Answer(503, {}, b""))
-        (2.0, None)
+        >>> retry_after(HttpAnswer(503, {"retry-after": "2"}, b""))
+        2.0
     """
-    text = reply.headers.get("retry-after") if isinstance(reply, Answer) else None
+    text = reply.headers.get("retry-after") if isinstance(reply, HttpAnswer) else None
     if text is None:
         return None
     if text.isascii() and text.isdigit() and len(text) <= 9:
@@ -195,7 +195,7 @@ class Session:
     """A client's settings and state: everything but its connections."""
 
     def __init__(
-        self, service: Service, headers: dict[str, str], outbox: Outbox, flush_s: float
+        self, service: Target, headers: dict[str, str], outbox: Outbox, flush_s: float
     ) -> None:
         self.service = service
         self.headers = headers

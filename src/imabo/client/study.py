@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from imabo.arms import Pull
 from imabo.client.answers import RemoteFacts
-from imabo.client.operations import AsyncRun, Run
 from imabo.client.session import Session
+from imabo.client.steps import AsyncRunner, Runner
 from imabo.client.study_methods import StudyMethods
 from imabo.client.tasks import Asyncio
 from imabo.client.threads import Blocking
@@ -29,7 +29,7 @@ class RemoteStudy(StudyMethods, Blocking):
     """
 
     def __init__(
-        self, session: Session, run: Run, name: str, known: RemoteFacts | None = None
+        self, session: Session, run: Runner, name: str, known: RemoteFacts | None = None
     ) -> None:
         super().__init__(session, name, known)
         self._run = run
@@ -159,7 +159,7 @@ class AsyncRemoteStudy(StudyMethods, Asyncio):
     """
 
     def __init__(
-        self, session: Session, run: AsyncRun, name: str, known: RemoteFacts | None = None
+        self, session: Session, run: AsyncRunner, name: str, known: RemoteFacts | None = None
     ) -> None:
         super().__init__(session, name, known)
         self._run = run

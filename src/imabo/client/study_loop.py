@@ -16,9 +16,9 @@ from imabo.arms import Pull
 from imabo.checks import checked_name, checked_request, checked_reward
 from imabo.client.answers import RemoteFacts, nothing_of, pulls_of, results_of
 from imabo.client.http import Call, json_of, path_of
-from imabo.client.operations import Operation, Steps, operation, within
 from imabo.client.outbox import MOST_REWARDS, rewards_call
 from imabo.client.session import Session
+from imabo.client.steps import SharedMethod, Steps, shared, within
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, StoreClosed, Unavailable, UnknownPull
 from imabo.settings import is_number
@@ -63,8 +63,8 @@ class _Ask(Protocol[One, Many]):
 
 def _asking(
     make: Callable[..., Steps[Pull | list[Pull]]],
-) -> Operation[_Ask[Pull, list[Pull]], _Ask[_Awaited[Pull], _Awaited[list[Pull]]]]:
-    return Operation(make)
+) -> SharedMethod[_Ask[Pull, list[Pull]], _Ask[_Awaited[Pull], _Awaited[list[Pull]]]]:
+    return SharedMethod(make)
 
 
 class StudyLoop:
@@ -190,7 +190,7 @@ class StudyLoop:
             for _ in range(request.count)
         ]
 
-    @operation
+    @shared
     def tell(self, pull_id: str, reward: float, *, wait: bool = True) -> Steps[None]:
         """Report the reward of a pull; it may be repeated, as with ``Study.tell``.
 
@@ -228,7 +228,7 @@ class StudyLoop:
         if refusal is not None:
             raise refusal
 
-    @operation
+    @shared
     def tell_many(self, rewards: Sequence[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
         """Report the rewards of several pulls; for each None, or the error ``tell`` would raise.
 

@@ -13,7 +13,7 @@ from imabo.arms import Arm, ArmState, Pull
 from imabo.client import answers
 from imabo.client.answers import RemoteFacts
 from imabo.client.http import SPOOLED, Call, json_of, path_of
-from imabo.client.operations import Steps, T, operation, worked
+from imabo.client.steps import Steps, T, shared, worked
 from imabo.client.study_loop import MOST_PULLS, StudyLoop
 from imabo.documents import stamp
 from imabo.errors import InvalidSetting, UnknownArm
@@ -30,30 +30,30 @@ _LARGEST_ARM: Final = 10**18
 class StudyMethods(StudyLoop):
     """What both sides do with a study beside its loop."""
 
-    @operation
+    @shared
     def facts(self) -> Steps[RemoteFacts]:
         """Everything about the study in one call: settings, space and counts of one moment."""
         return (yield from self._facts())
 
-    @operation
+    @shared
     def expire(self) -> Steps[int]:
         """Drop from the pending count what is past its window; ``ask`` does this by itself."""
         return (yield from self._call("POST", "/expire", lambda answer: int(answer["expired"])))
 
     # --- what was learned -----------------------------------------------------------------------
 
-    @operation
+    @shared
     def best(self, level: float = 0.95) -> Steps[Best]:
         """The arm to keep if learning stopped now; ``Study.best`` says what it promises."""
         check_fraction("level", level)
         return (yield from self._call("GET", "/best", answers.best_of, params={"level": level}))
 
-    @operation
+    @shared
     def arms(self) -> Steps[list[Arm]]:
         """Every arm ever admitted, in order of admission."""
         return (yield from self._call("GET", "/arms", answers.several(Arm, "arms")))
 
-    @operation
+    @shared
     def events(self, limit: int = 1000) -> Steps[list[Event]]:
         """What happened to the study, the newest last: changes by hand, and of the world.
 
@@ -68,7 +68,7 @@ class StudyMethods(StudyLoop):
             )
         )
 
-    @operation
+    @shared
     def pull(self, pull_id: str) -> Steps[Pull]:
         """A pull by its id, as it stands now."""
         self._check_open()
@@ -82,7 +82,7 @@ class StudyMethods(StudyLoop):
             raise self._unknown_pull(pull_id)
         return pull
 
-    @operation
+    @shared
     def pulls(self, after: int = 0, limit: int = 1000) -> Steps[list[Pull]]:
         """A page of the history: pulls in the order they were served.
 
@@ -101,7 +101,7 @@ class StudyMethods(StudyLoop):
             pulls += page
         return pulls
 
-    @operation
+    @shared
     def export(
         self,
         target: str | PathLike[str] | TextIO,
@@ -120,7 +120,7 @@ class StudyMethods(StudyLoop):
 
     # --- what is drawn from it ------------------------------------------------------------------
 
-    @operation
+    @shared
     def overview(self, trend: int = 0) -> Steps[dict[str, Any]]:
         """The key figures, as ``imabo.insight.overview`` makes them, in plain values.
 
@@ -130,7 +130,7 @@ class StudyMethods(StudyLoop):
         params = {"trend": trend} if trend else {}
         return (yield from self._call("GET", "/overview", answers.document_of, params=params))
 
-    @operation
+    @shared
     def table(self, /, **query: str | int | float | bool) -> Steps[dict[str, Any]]:
         """The arms with their intervals, as ``imabo.insight.arm_table`` makes them.
 
@@ -143,7 +143,7 @@ class StudyMethods(StudyLoop):
         }
         return (yield from self._call("GET", "/table", answers.document_of, params=params))
 
-    @operation
+    @shared
     def report(self) -> Steps[str]:
         """The figures as one HTML file that needs nothing else."""
         with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
@@ -151,7 +151,7 @@ class StudyMethods(StudyLoop):
             file.seek(0)
             return file.read().decode()
 
-    @operation
+    @shared
     def preview_space(self, space: Space) -> Steps[dict[str, Any]]:
         """Which arms ``update_space`` would retire and bring back, before it is done."""
         body = json_of(space=checks.checked_space(space).to_dict())
@@ -159,42 +159,42 @@ class StudyMethods(StudyLoop):
 
     # --- changes by hand ------------------------------------------------------------------------
 
-    @operation
+    @shared
     def update_space(self, space: Space) -> Steps[None]:
         """Change the space while the study runs; everything that was learned stays."""
         body = json_of(space=checks.checked_space(space).to_dict())
         yield from self._call("PATCH", "", lambda document: None, body)
 
-    @operation
+    @shared
     def add_arm(self, config: Mapping[str, object]) -> Steps[Arm]:
         """Admit a configuration by hand, or make the arm that has it active again."""
         # Checked here first, against the space as it is now.
         body = json_of(config=(yield from self._facts()).space.validate(config))
         return (yield from self._call("POST", "/arms", answers.one(Arm), body))
 
-    @operation
+    @shared
     def add_arms(self, configs: Sequence[Mapping[str, object]]) -> Steps[list[Arm]]:
         """Admit many configurations in one transaction, all or none; see ``Study.add_arms``."""
         wanted = checks.checked_configs(configs)
         body = json_of(configs=checks.valid_configs((yield from self._facts()).space, wanted))
         return (yield from self._call("POST", "/arms/batch", answers.several(Arm, "arms"), body))
 
-    @operation
+    @shared
     def pause(self, arm: Arm | int) -> Steps[Arm]:
         """Stop serving an arm until ``resume``."""
         return (yield from self._put_state(arm, "paused"))
 
-    @operation
+    @shared
     def resume(self, arm: Arm | int) -> Steps[Arm]:
         """Serve a paused arm again."""
         return (yield from self._put_state(arm, "active"))
 
-    @operation
+    @shared
     def retire(self, arm: Arm | int) -> Steps[Arm]:
         """Stop serving an arm for good; its rewards still count in what is known."""
         return (yield from self._put_state(arm, "retired"))
 
-    @operation
+    @shared
     def prune(self, before: datetime) -> Steps[int]:
         """Forget finished pulls that were served before a time; returns how many."""
         checks.checked_moment(before)

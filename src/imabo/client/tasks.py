@@ -8,25 +8,25 @@ from ssl import SSLContext
 from typing import TYPE_CHECKING, Any
 
 from imabo.client.http import (
-    Answer,
     Failed,
+    HttpAnswer,
     RequestIds,
     failure_of,
     http_settings,
     keep_little_async,
     request_settings,
 )
-from imabo.client.operations import AsyncRun, Reply, Send, Sleep, Step, Steps, T, Work, install
 from imabo.client.session import Session
+from imabo.client.steps import AsyncRunner, Reply, Send, Sleep, Step, Steps, T, Work, install
 
 if TYPE_CHECKING:
     import httpx
 
 
 class Asyncio:
-    """The side that awaits: its operations are coroutines."""
+    """The side that awaits: its methods are coroutines."""
 
-    _run: AsyncRun
+    _run: AsyncRunner
 
     def __init_subclass__(cls) -> None:
         def awaited(make: Callable[..., Steps[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
@@ -38,7 +38,7 @@ class Asyncio:
         install(cls, awaited)
 
 
-class AsyncConnections:
+class AsyncHttpConnections:
     """Pooled connections to the service, for one event loop at a time."""
 
     def __init__(self, session: Session, verify: bool | SSLContext) -> None:
@@ -112,7 +112,7 @@ class AsyncConnections:
                     call.sink.write(chunk)
                 else:
                     content += chunk
-            return Answer(response.status_code, response.headers, bytes(content))
+            return HttpAnswer(response.status_code, response.headers, bytes(content))
 
     def _open(self) -> httpx.AsyncClient:
         import httpx

@@ -15,17 +15,17 @@ from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Final
 
 from imabo.client.http import (
-    Answer,
     Failed,
+    HttpAnswer,
     RequestIds,
     failure_of,
     http_settings,
     keep_little,
     request_settings,
 )
-from imabo.client.operations import Reply, Run, Send, Sleep, Step, Steps, T, Work, install
 from imabo.client.outbox import Dispatch
 from imabo.client.session import Session
+from imabo.client.steps import Reply, Runner, Send, Sleep, Step, Steps, T, Work, install
 from imabo.errors import StoreError
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ _log = logging.getLogger(__name__)
 
 
 class Blocking:
-    """The side that waits: its operations are taken in the calling thread."""
+    """The side that waits: its methods take their steps in the calling thread."""
 
-    _run: Run
+    _run: Runner
 
     def __init_subclass__(cls) -> None:
         def waiting(make: Callable[..., Steps[T]]) -> Callable[..., T]:
@@ -53,7 +53,7 @@ class Blocking:
         install(cls, waiting)
 
 
-class Connections:
+class HttpConnections:
     """Pooled connections to the service, and threads for what must end in time."""
 
     def __init__(self, session: Session, verify: bool | SSLContext) -> None:
@@ -122,7 +122,7 @@ class Connections:
                         content += chunk
                         if time.monotonic() > ends_at:
                             return Failed(f"no whole answer within {step.timeout_s} s")
-                return Answer(response.status_code, response.headers, bytes(content))
+                return HttpAnswer(response.status_code, response.headers, bytes(content))
         except (httpx.RequestError, httpx.InvalidURL, UnicodeError, RuntimeError) as error:
             return Failed(failure_of(error, is_closed=self._session.is_closed))
 
@@ -144,7 +144,7 @@ class Connections:
 class Sender:
     """Sends what waits in the outbox from a thread that lives while there is something to send."""
 
-    def __init__(self, session: Session, connections: Connections) -> None:
+    def __init__(self, session: Session, connections: HttpConnections) -> None:
         self._session = session
         self._connections = connections
         self.after_fork()

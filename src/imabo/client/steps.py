@@ -3,7 +3,7 @@
 An operation is a generator. It yields a step (make this call, sleep, use the disk, take these steps
 within a time); what comes of it is sent to it, or thrown. ``Client`` and ``RemoteStudy`` take the
 steps in the calling thread (``threads.py``), ``AsyncClient`` and ``AsyncRemoteStudy`` in an event
-loop (``tasks.py``). ``operation`` makes a method of each side from one definition.
+loop (``tasks.py``). ``shared`` makes a method of each side from one definition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import (
     overload,
 )
 
-from imabo.client.http import Answer, Call, Failed
+from imabo.client.http import Call, Failed, HttpAnswer
 
 if TYPE_CHECKING:
     from imabo.client.tasks import Asyncio
@@ -39,7 +39,7 @@ A = TypeVar("A")  # and for code that awaits
 
 
 class Send(NamedTuple):
-    """Make a call; no operation on the network may take longer than ``timeout_s``."""
+    """Make a call; nothing on the network may take longer than ``timeout_s``."""
 
     call: Call
     timeout_s: float
@@ -65,7 +65,7 @@ class Within(NamedTuple):
 
 
 Step: TypeAlias = Send | Sleep | Work | Within
-Reply: TypeAlias = Answer | Failed  # to a call; other steps give what they return
+Reply: TypeAlias = HttpAnswer | Failed  # to a call; other steps give what they return
 Steps: TypeAlias = Generator[Step, Any, T]
 
 
@@ -91,19 +91,19 @@ def within(steps: Steps[T], seconds: float) -> Steps[T]:
 # --- one definition, two methods ----------------------------------------------------------------
 
 
-class Run(Protocol):
+class Runner(Protocol):
     """Takes steps, and waits for them."""
 
     def __call__(self, steps: Steps[T], /) -> T: ...  # noqa: D102
 
 
-class AsyncRun(Protocol):
+class AsyncRunner(Protocol):
     """Takes steps, to be awaited."""
 
     def __call__(self, steps: Steps[T], /) -> Coroutine[Any, Any, T]: ...  # noqa: D102
 
 
-class Operation(Generic[B, A]):
+class SharedMethod(Generic[B, A]):
     """A method of both sides: of type ``B`` where it waits, and ``A`` where it is awaited."""
 
     def __init__(self, make: Callable[..., Steps[Any]]) -> None:
@@ -113,19 +113,21 @@ class Operation(Generic[B, A]):
     def __get__(self, instance: Blocking, owner: object) -> B: ...
     @overload
     def __get__(self, instance: Asyncio, owner: object) -> A: ...
+    @overload
+    def __get__(self, instance: None, owner: object) -> Callable[..., Any]: ...
     def __get__(self, instance: object, owner: object) -> object:
         return self  # the sides have functions in its place; see below
 
 
-def operation(
+def shared(
     make: Callable[Concatenate[Any, P], Steps[T]],
-) -> Operation[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
+) -> SharedMethod[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
     """Make a method of both sides from a generator that describes it.
 
     Example:
         >>> from imabo.client.tasks import Asyncio
         >>> class Both:
-        ...     @operation
+        ...     @shared
         ...     def answer(self, to: str) -> Steps[int]:
         ...         '''The answer.'''
         ...         return (yield from worked(lambda: len(to)))
@@ -135,13 +137,16 @@ def operation(
         >>> inspect.signature(Mine.answer)
         <Signature (self, to: 'str') -> 'int'>
     """
-    return Operation(make)
+    return SharedMethod(make)
 
 
 def install(cls: type, method_of: Callable[[Callable[..., Steps[Any]]], Any]) -> None:
-    """Put functions in place of a class's operations, with their signatures and docstrings."""
-    found = [(name, one) for base in cls.__mro__ for name, one in vars(base).items()]
-    for name, make in [(name, one.make) for name, one in found if isinstance(one, Operation)]:
+    """Put functions in place of a class's shared methods, with their signatures and docstrings."""
+    for name in dir(cls):
+        found = inspect.getattr_static(cls, name)
+        if not isinstance(found, SharedMethod):
+            continue
+        make = found.make
         method: Any = functools.update_wrapper(method_of(make), make)
         del method.__wrapped__  # a generator, which it is not
         signature = inspect.signature(make)
