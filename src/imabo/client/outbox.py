@@ -66,9 +66,9 @@ class Outbox(ABC):
     def settle(self, pull_ids: Collection[str]) -> int:
         """Forget rewards that the service took or refused for good; how many still wait."""
 
-    @abstractmethod
     def begin(self) -> bool:
         """Whether to send now: not while another process sends what waits in the same place."""
+        return True
 
     @abstractmethod
     def end(self) -> None:
@@ -102,15 +102,7 @@ class Outbox(ABC):
 
 
 class MemoryOutbox(Outbox):
-    """An outbox that ends with its process. When it is full the oldest is dropped and counted.
-
-    Example:
-        >>> outbox = MemoryOutbox(2, Reports("http://127.0.0.1:8766"))
-        >>> outbox.put([(f"k3f9x2-{number}", 0.5) for number in (1, 2, 3)])
-        [None, None, None]
-        >>> outbox.n_waiting, outbox.n_dropped
-        (2, 1)
-    """
+    """An outbox that ends with its process. When it is full the oldest is dropped and counted."""
 
     is_durable = False
 
@@ -173,10 +165,6 @@ class MemoryOutbox(Outbox):
             self._under_way = batch
             return dict(batch)
 
-    def begin(self) -> bool:
-        """Nobody else sends what waits here."""
-        return True
-
     def end(self) -> None:
         """Nothing is under way any more."""
         with self._lock:
@@ -214,12 +202,7 @@ class MemoryOutbox(Outbox):
 
 
 def study_of(pull_id: str) -> str:
-    """What the ids of one study's pulls have in common.
-
-    Example:
-        >>> study_of("k3f9x2-15")
-        'k3f9x2'
-    """
+    """What the ids of one study's pulls have in common."""
     return pull_id.rpartition("-")[0]
 
 

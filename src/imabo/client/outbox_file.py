@@ -68,16 +68,6 @@ class DurableOutbox(Outbox):
     Any number of processes of one host may share the file. One of them sends at a time: it holds a
     lock on a second file, which the system takes back when the process dies. Rewards for another
     service (``url``) in the same file are left alone; ``size`` counts those of all together.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     url, path = "http://127.0.0.1:8766", f"{folder}/rewards.outbox"
-        ...     outbox = DurableOutbox(path, url, 100, Reports(url))
-        ...     answers = outbox.put([("k3f9x2-1", 0.5)])
-        ...     outbox.close()
-        ...     DurableOutbox(path, url, 100, Reports(url)).take(10, ())
-        {'k3f9x2-1': 0.5}
     """
 
     is_durable = True

@@ -101,12 +101,7 @@ def deliver(call: Call, service: Target, *, deadline: float | None = None) -> St
 
 
 def retry_after(reply: Reply) -> float | None:
-    """The seconds that the service asks to wait for, if it does.
-
-    Example:
-        >>> retry_after(HttpAnswer(503, {"retry-after": "2"}, b""))
-        2.0
-    """
+    """The seconds that the service asks to wait for, if it does."""
     text = reply.headers.get("retry-after") if isinstance(reply, HttpAnswer) else None
     if text is None:
         return None
@@ -128,17 +123,6 @@ class Breaker:
     """Says whether to try at all; several failures in a row begin a pause, which grows.
 
     After a pause one caller may try; when that fails too, the next pause is longer.
-
-    Example:
-        >>> now = 0.0
-        >>> breaker = Breaker(clock=lambda: now, jitter=lambda: 1.0)
-        >>> for _ in range(5):
-        ...     breaker.record(False)
-        >>> breaker.admits()
-        False
-        >>> now = 1.0
-        >>> breaker.admits(), breaker.admits()
-        (True, False)
     """
 
     def __init__(
