@@ -71,6 +71,7 @@ class AsyncHttpConnections:
             return result
         finally:
             steps.close()
+            error = None  # its traceback has this frame
 
     async def _take(self, step: Step) -> Any:
         if isinstance(step, Send):

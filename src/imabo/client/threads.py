@@ -89,6 +89,7 @@ class HttpConnections:
             return result
         finally:
             steps.close()
+            error = None  # its traceback has this frame
 
     def _take(self, step: Step) -> Any:
         if isinstance(step, Send):
