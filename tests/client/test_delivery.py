@@ -9,32 +9,32 @@ from typing import Any
 
 import pytest
 
-from imabo.client.breaker import Breaker
-from imabo.client.calls import Answer, Call, Failed, Send, Sleep, Work
-from imabo.client.delivery import Service, deliver, retry_after
+from imabo.client.http import Call, Failed, HttpAnswer
+from imabo.client.session import Breaker, Target, deliver, retry_after
+from imabo.client.steps import Send, Sleep
 from imabo.errors import Unavailable
 
 CALL = Call("GET", "/v1/studies")
-SERVICE = Service("http://127.0.0.1:8000", timeout_s=5.0, retries=3)
+SERVICE = Target("http://127.0.0.1:8000", timeout_s=5.0, retries=3)
 AWAY = Failed("ConnectError")
 
 
-def said(status: int, **headers: str) -> Answer:
-    return Answer(status, headers, b"{}")
+def said(status: int, **headers: str) -> HttpAnswer:
+    return HttpAnswer(status, headers, b"{}")
 
 
 def played(
-    replies: list[Answer | Failed], deadline: float | None = None
+    replies: list[HttpAnswer | Failed], deadline: float | None = None
 ) -> tuple[list[Send | Sleep], Any]:
     """The steps that these replies lead to, and how it ends."""
     steps: list[Send | Sleep] = []
     operation = deliver(CALL, SERVICE, deadline=deadline)
-    reply: Answer | Failed | None = None
+    reply: HttpAnswer | Failed | None = None
     waiting = list(replies)
     try:
         while True:
             step = operation.send(reply)
-            assert not isinstance(step, Work)
+            assert isinstance(step, Send | Sleep)
             steps.append(step)
             reply = waiting.pop(0) if isinstance(step, Send) else None
     except StopIteration as done:
@@ -52,7 +52,7 @@ def test_an_answer_ends_it(status: int) -> None:
 @pytest.mark.parametrize(
     "reply", [AWAY, said(429), said(502), said(503), said(504)], ids=lambda reply: str(reply[0])
 )
-def test_a_service_that_is_away_for_a_moment_is_tried_again(reply: Answer | Failed) -> None:
+def test_a_service_that_is_away_for_a_moment_is_tried_again(reply: HttpAnswer | Failed) -> None:
     steps, end = played([reply, reply, said(200)])
     assert [type(step) for step in steps] == [Send, Sleep, Send, Sleep, Send]
     assert (end.status, end.n_attempts) == (200, 3)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from imabo.client import AsyncClient, Client, durable
-from imabo.client.calls import Answer, Failed, Send, Work
-from imabo.client.durable import DurableOutbox
+from imabo.client import AsyncClient, Client, outbox_file
+from imabo.client.http import Failed, HttpAnswer
+from imabo.client.outbox import Dispatch
+from imabo.client.outbox_file import DurableOutbox
 from imabo.client.reports import Reports
-from imabo.client.sending import Dispatch
+from imabo.client.steps import Send, Work
 from imabo.errors import (
     InvalidSetting,
     OutboxFull,
@@ -45,17 +46,17 @@ def opened(path: Path, url: str = URL, size: int = 100) -> DurableOutbox:
     return DurableOutbox(path, url, size, Reports(url))
 
 
-def sent(dispatch: Dispatch, reply: Callable[[list[str]], Answer | Failed]) -> list[str]:
+def sent(dispatch: Dispatch, reply: Callable[[list[str]], HttpAnswer | Failed]) -> list[str]:
     """The pulls of one batch, once the reply to it was worked on."""
     steps = dispatch.send(5.0)
     pulls: list[str] = []
-    answer: Answer | Failed | None = None
+    answer: HttpAnswer | Failed | None = None
     try:
         while True:
             step = steps.send(answer)
             answer = None
             if isinstance(step, Work):
-                step.do()
+                answer = step.do()
             elif isinstance(step, Send):
                 body = (step.call.body or b"").decode()
                 pulls = [part.split('"')[0] for part in body.split('"pull": "')[1:]]
@@ -246,7 +247,7 @@ def test_one_sends_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     # One that hangs is not waited for for ever.
     assert first.begin()
     assert not second.begin()
-    monkeypatch.setattr(durable, "_STUCK_S", 0.0)
+    monkeypatch.setattr(outbox_file, "_STUCK_S", 0.0)
     assert second.begin()
     first.close()
     second.close()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 
 import pytest
 
-from imabo.client import Client, lifetime
+from imabo.client import AsyncClient, Client, lifetime
 from imabo.errors import StoreClosed
 from imabo.testing.study.base import letters
 from tests.client.conftest import MakeClient
@@ -74,3 +75,17 @@ def test_a_client_that_sigterm_closed_is_met_by_nobody(
     with pytest.raises(StoreClosed):
         study.tell("abc-1", 1.0)
     assert time.monotonic() - began >= 0.2
+
+
+def test_a_flush_that_was_cancelled_holds_up_nobody() -> None:
+    async def give_up() -> None:
+        client = AsyncClient("http://127.0.0.1:1", flush_s=0.0, retries=0)
+        await client.study("s").tell("abc-1", 1.0, wait=False)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.flush(600.0), 0.3)
+        await client.close()
+        assert (client.n_waiting, client.n_dropped) == (0, 1)
+
+    began = time.monotonic()
+    asyncio.run(give_up())  # it waits for the threads that the loop made
+    assert time.monotonic() - began < 30.0

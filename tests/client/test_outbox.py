@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from imabo.client.calls import Answer, Failed, Send
-from imabo.client.outbox import MemoryOutbox, Outbox
+from imabo.client.http import Failed, HttpAnswer
+from imabo.client.outbox import Dispatch, MemoryOutbox, Outbox
 from imabo.client.reports import Reports
-from imabo.client.sending import Dispatch
+from imabo.client.steps import Send
 from imabo.errors import RewardConflict, StoreClosed
 
 URL = "http://127.0.0.1:8000"
@@ -43,7 +43,7 @@ def problem(code: str, **fields: Any) -> dict[str, Any]:
     return REFUSED | {"code": code, **fields}
 
 
-def recorded(pulls: list[str], **refused: dict[str, Any]) -> Answer:
+def recorded(pulls: list[str], **refused: dict[str, Any]) -> HttpAnswer:
     """An answer that takes all rewards but some, named as ``abc_2``."""
     results = [
         {"pull": pull, "status": "refused", "problem": refused[pull.replace("-", "_")]}
@@ -51,7 +51,7 @@ def recorded(pulls: list[str], **refused: dict[str, Any]) -> Answer:
         else {"pull": pull, "status": "recorded"}
         for pull in pulls
     ]
-    return Answer(200, {}, json.dumps({"results": results}).encode())
+    return HttpAnswer(200, {}, json.dumps({"results": results}).encode())
 
 
 def test_the_oldest_go_first_a_thousand_at_a_time() -> None:
@@ -91,15 +91,15 @@ def test_what_is_under_way_is_not_dropped() -> None:
     ("reply", "wanted_s"),
     [
         (Failed("ConnectError"), 0.0),
-        (Answer(503, {"retry-after": "7"}, json.dumps(problem("x")).encode()), 7.0),
-        (Answer(500, {}, b"oops"), 0.0),
-        (Answer(429, {"retry-after": "3"}, json.dumps(problem("x")).encode()), 3.0),
-        (Answer(401, {}, json.dumps(problem("unauthorized")).encode()), 0.0),
-        (Answer(404, {}, json.dumps(problem("not_found")).encode()), 0.0),
-        (Answer(405, {}, json.dumps(problem("method_not_allowed")).encode()), 0.0),
-        (Answer(200, {}, b"<html>"), 0.0),
-        (Answer(204, {}, b""), 0.0),
-        (Answer(200, {}, b'{"results": []}'), 0.0),
+        (HttpAnswer(503, {"retry-after": "7"}, json.dumps(problem("x")).encode()), 7.0),
+        (HttpAnswer(500, {}, b"oops"), 0.0),
+        (HttpAnswer(429, {"retry-after": "3"}, json.dumps(problem("x")).encode()), 3.0),
+        (HttpAnswer(401, {}, json.dumps(problem("unauthorized")).encode()), 0.0),
+        (HttpAnswer(404, {}, json.dumps(problem("not_found")).encode()), 0.0),
+        (HttpAnswer(405, {}, json.dumps(problem("method_not_allowed")).encode()), 0.0),
+        (HttpAnswer(200, {}, b"<html>"), 0.0),
+        (HttpAnswer(204, {}, b""), 0.0),
+        (HttpAnswer(200, {}, b'{"results": []}'), 0.0),
         (lambda pulls: recorded(pulls[::-1]), 0.0),
     ],
     ids=["away", "503", "500", "429", "key", "route", "method", "page", "nothing", "few", "others"],
@@ -180,9 +180,9 @@ def test_of_a_batch_that_is_refused_whole_only_the_guilty_is_lost(status: int, c
     dispatch = Dispatch(outbox)
     taken: list[str] = []
 
-    def reply(pulls: list[str]) -> Answer:
+    def reply(pulls: list[str]) -> HttpAnswer:
         if "abc-700" in pulls:
-            return Answer(status, {}, json.dumps(problem(code)).encode())
+            return HttpAnswer(status, {}, json.dumps(problem(code)).encode())
         taken.extend(pulls)
         return recorded(pulls)
 
@@ -195,7 +195,7 @@ def test_of_a_batch_that_is_refused_whole_only_the_guilty_is_lost(status: int, c
 def test_a_batch_that_a_proxy_finds_too_large_is_sent_in_parts() -> None:
     outbox = filled(1000)
     dispatch = Dispatch(outbox)
-    reply = lambda pulls: recorded(pulls) if len(pulls) < 300 else Answer(413, {}, b"<p>")  # noqa: E731
+    reply = lambda pulls: recorded(pulls) if len(pulls) < 300 else HttpAnswer(413, {}, b"<p>")  # noqa: E731
     while outbox.n_waiting:
         sent(dispatch, reply)
     assert (outbox.n_refused, outbox.n_dropped) == (0, 0)

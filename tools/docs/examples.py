@@ -1,7 +1,8 @@
-"""Lets the reference show our ``Example:`` sections as code, as it does with ``Examples:``."""
+"""What the reference shows other than griffe reads it: our examples, and the clients' methods."""
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -11,9 +12,34 @@ _SECTION = re.compile(r"^Example:$", re.MULTILINE)
 
 
 class Examples(griffe.Extension):
-    """Renames the section in every docstring."""
+    """Shows an ``Example:`` section as code, and a shared method as one of both clients."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Look at a function, class, attribute or module as it is loaded."""
         if obj.docstring is not None:
             obj.docstring.value = _SECTION.sub("Examples:", obj.docstring.value)
+
+    def on_function(self, *, func: griffe.Function, **_: Any) -> None:
+        """A generator of steps is called for what it ends with (``imabo.client.steps``)."""
+        returns = func.returns
+        if isinstance(returns, griffe.ExprSubscript) and str(returns.left) == "Steps":
+            func.returns = returns.slice
+            func.decorators.clear()
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Give the asyncio side methods that are awaited, without the other side's examples."""
+        for name in ("AsyncClient", "AsyncRemoteStudy"):
+            if pkg.path == "imabo":
+                _await(pkg["client"][name].final_target)
+
+
+def _await(side: griffe.Class) -> None:
+    for name, one in side.inherited_members.items():
+        method = one.final_target
+        if isinstance(method, griffe.Function) and not name.startswith("_") and name != "study":
+            own = copy.copy(method)
+            own.labels = method.labels | {"async"}
+            own.docstring = copy.copy(method.docstring)
+            if own.docstring is not None:
+                own.docstring.value = own.docstring.value.partition("\n\nExample")[0]
+            side.set_member(name, own)

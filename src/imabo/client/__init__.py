@@ -1,9 +1,7 @@
 """Clients of the service: the methods of ``Study`` over HTTP, blocking and with asyncio."""
 
-from imabo.client.async_client import AsyncClient
-from imabo.client.async_study import AsyncRemoteStudy
-from imabo.client.client import Client
-from imabo.client.documents import Imported, RemoteFacts
-from imabo.client.study import RemoteStudy
+from imabo.client.answers import Imported, RemoteFacts
+from imabo.client.client import AsyncClient, Client
+from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 
 __all__ = ["AsyncClient", "AsyncRemoteStudy", "Client", "Imported", "RemoteFacts", "RemoteStudy"]

@@ -51,10 +51,8 @@ def watch(
 ) -> None:
     """Call methods of an object, for as long as it lives.
 
-    Args:
-        before_fork: Called before a fork; ``after_fork`` follows.
-        after_fork: Called in the parent and in the child, with whether it is the child.
-        at_exit: Called at the end of the program, with the seconds that others took before.
+    After a fork in the parent and in the child, with whether it is the child; at the end of the
+    program with the seconds that others took before.
     """
     _watched[:] = [known for known in _watched if known.at_exit() is not None]
     _watched.append(_Watched(WeakMethod(before_fork), WeakMethod(after_fork), WeakMethod(at_exit)))

@@ -1,18 +1,26 @@
-"""The outbox: rewards that wait for the service, bounded and without doubles."""
+"""The outbox: rewards that wait for the service, bounded and without doubles, and their sending."""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import ClassVar, Final
 
+from imabo.client.answers import read, results_of
+from imabo.client.http import Call, HttpAnswer, json_of, path_of
 from imabo.client.reports import Reports
-from imabo.errors import ImaboError, RewardConflict, StoreClosed
+from imabo.client.session import Backoff, retry_after
+from imabo.client.steps import Reply, Send, Steps, T, worked
+from imabo.errors import ImaboError, RewardConflict, StoreClosed, StoreError, Unavailable
 
 MOST_REWARDS: Final = 1000  # of one call
+_LONGEST_WAIT_S: Final = 60.0  # that a service may ask for
+_OTHERS_S: Final = 0.05  # until the next look whether another process still sends
+# What a request is refused with for one of its rewards, or because they are too many.
+_BLAMED_ON_CONTENT: Final = (413, 422)
 
 
 class Outbox(ABC):
@@ -36,8 +44,15 @@ class Outbox(ABC):
         """Rewards that the service has not acknowledged yet."""
 
     @abstractmethod
+    def known(self, pull_id: str) -> float | None:
+        """The reward of a pull that waits, if one does."""
+
     def holds(self, pull_id: str, reward: float) -> bool:
         """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+        known = self.known(pull_id)
+        if known is not None and known != reward:
+            raise conflict(pull_id, known, reward)
+        return known is not None
 
     @abstractmethod
     def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
@@ -51,13 +66,17 @@ class Outbox(ABC):
     def settle(self, pull_ids: Collection[str]) -> int:
         """Forget rewards that the service took or refused for good; how many still wait."""
 
-    @abstractmethod
     def begin(self) -> bool:
         """Whether to send now: not while another process sends what waits in the same place."""
+        return True
 
     @abstractmethod
     def end(self) -> None:
         """End what ``begin`` began."""
+
+    def at_disk(self, work: Callable[[], T]) -> Steps[T]:
+        """Use the outbox: as a step of its own where it waits for a disk."""
+        return (yield from worked(work)) if self.is_durable else work()
 
     def refuse(self, refusals: Sequence[tuple[str, ImaboError]]) -> None:
         """Count and log rewards that the service does not take; sending them again is no use."""
@@ -83,20 +102,13 @@ class Outbox(ABC):
 
 
 class MemoryOutbox(Outbox):
-    """An outbox that ends with its process. When it is full the oldest is dropped and counted.
-
-    Example:
-        >>> outbox = MemoryOutbox(2, Reports("http://127.0.0.1:8000"))
-        >>> outbox.put([(f"k3f9x2-{number}", 0.5) for number in (1, 2, 3)])
-        [None, None, None]
-        >>> outbox.n_waiting, outbox.n_dropped
-        (2, 1)
-    """
+    """An outbox that ends with its process. When it is full the oldest is dropped and counted."""
 
     is_durable = False
 
     def __init__(self, size: int, reports: Reports) -> None:
         super().__init__(reports)
+        self.may_hold = False
         self._size = size
         self._waiting: OrderedDict[str, float] = OrderedDict()
         self._under_way: Collection[str] = ()
@@ -113,6 +125,7 @@ class MemoryOutbox(Outbox):
             self._lock = threading.Lock()
             self._waiting.clear()
             self._under_way = ()
+            self.may_hold = False
         else:
             self._lock.release()
 
@@ -122,13 +135,10 @@ class MemoryOutbox(Outbox):
         with self._lock:
             return len(self._waiting)
 
-    def holds(self, pull_id: str, reward: float) -> bool:
-        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+    def known(self, pull_id: str) -> float | None:
+        """The reward of a pull that waits, if one does."""
         with self._lock:
-            known = self._waiting.get(pull_id)
-        if known is not None and known != reward:
-            raise conflict(pull_id, known, reward)
-        return known is not None
+            return self._waiting.get(pull_id)
 
     def put(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
         """Keep rewards until they can be sent; the first one of a pull counts."""
@@ -142,6 +152,7 @@ class MemoryOutbox(Outbox):
                 answers.append(None if known == reward else conflict(pull_id, known, reward))
                 n_dropped += self._drop_surplus()
             self.n_dropped += n_dropped
+            self.may_hold = True
         if n_dropped:
             self.reports.dropped(n_dropped)
         return answers
@@ -154,10 +165,6 @@ class MemoryOutbox(Outbox):
             self._under_way = batch
             return dict(batch)
 
-    def begin(self) -> bool:
-        """Nobody else sends what waits here."""
-        return True
-
     def end(self) -> None:
         """Nothing is under way any more."""
         with self._lock:
@@ -168,6 +175,7 @@ class MemoryOutbox(Outbox):
         with self._lock:
             for pull_id in pull_ids:
                 self._waiting.pop(pull_id, None)
+            self.may_hold = bool(self._waiting)
             return len(self._waiting)
 
     def seal(self) -> None:
@@ -194,12 +202,7 @@ class MemoryOutbox(Outbox):
 
 
 def study_of(pull_id: str) -> str:
-    """What the ids of one study's pulls have in common.
-
-    Example:
-        >>> study_of("k3f9x2-15")
-        'k3f9x2'
-    """
+    """What the ids of one study's pulls have in common."""
     return pull_id.rpartition("-")[0]
 
 
@@ -218,3 +221,90 @@ def _closed(pull_id: str) -> StoreClosed:
         "the client was closed meanwhile",
         "tell rewards before close(), or make another Client and tell it again",
     )
+
+
+# --- sending ------------------------------------------------------------------------------------
+
+
+class Dispatch:
+    """Sends an outbox, oldest first; pauses grow while nothing gets through.
+
+    Nothing but an answer about the very reward is final. One that says "try again" leaves the
+    reward in its place, and lets its study rest while the others' rewards go on.
+    """
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._backoff = Backoff(0.5, 30.0)
+        self._limit = MOST_REWARDS
+        self._resting: dict[str, float] = {}  # studies, and how long they want to be left alone
+
+    def send(self, timeout_s: float) -> Steps[float | None]:
+        """Send one batch; the seconds until the next one, or None when nothing is left to send."""
+        if not self._outbox.begin():
+            return _OTHERS_S
+        try:
+            return (yield from self._send(timeout_s))
+        except StoreError as error:
+            self._outbox.reports.broken(error)
+            return self.pause()
+        finally:
+            self._outbox.end()
+
+    def pause(self, wanted_s: float = 0.0) -> float:
+        """How long to wait after an attempt that came to nothing."""
+        return max(self._backoff.pause(), min(wanted_s, _LONGEST_WAIT_S))
+
+    def _send(self, timeout_s: float) -> Steps[float | None]:
+        outbox, resting = self._outbox, self._resting
+        batch = yield from outbox.at_disk(lambda: outbox.take(self._limit, list(resting)))
+        if not batch:
+            if not resting:
+                return None
+            wanted_s = max(tuple(resting.values()), default=0.0)  # others may send as well
+            resting.clear()
+            return self.pause(wanted_s)
+        call = rewards_call(batch.items())
+        reply: Reply = yield Send(call, timeout_s)
+        if not isinstance(reply, HttpAnswer):
+            yield from self._report(reply.text)
+            return self.pause()
+        try:
+            results = read(call, reply, results_of(list(batch)))
+        except ImaboError as error:
+            is_about_content = reply.status in _BLAMED_ON_CONTENT
+            if is_about_content and len(batch) > 1:
+                self._limit = len(batch) // 2
+                return 0.0
+            if not is_about_content or isinstance(error, Unavailable):
+                yield from self._report(error)
+                return self.pause(retry_after(reply) or 0.0)
+            results = [error]
+        yield from self._settle(dict(zip(batch, results, strict=True)), retry_after(reply) or 0.0)
+        return 0.0
+
+    def _settle(self, results: dict[str, ImaboError | None], wanted_s: float) -> Steps[None]:
+        outbox = self._outbox
+        later = {pull: error for pull, error in results.items() if isinstance(error, Unavailable)}
+        done = [pull_id for pull_id in results if pull_id not in later]
+        n_waiting = yield from outbox.at_disk(lambda: outbox.settle(done))
+        outbox.refuse([(p, e) for p, e in results.items() if e is not None and p not in later])
+        if done:
+            self._backoff.reset()
+            self._limit = min(2 * self._limit, MOST_REWARDS)
+        for pull_id in later:
+            self._resting[study_of(pull_id)] = wanted_s
+        if later:
+            outbox.reports.failed(lambda: n_waiting, next(iter(later.values())))
+        elif not n_waiting:
+            outbox.reports.delivered()
+
+    def _report(self, why: object) -> Steps[None]:
+        outbox = self._outbox
+        yield from outbox.at_disk(lambda: outbox.reports.failed(lambda: outbox.n_waiting, why))
+
+
+def rewards_call(rewards: Iterable[tuple[str, float]]) -> Call:
+    """Report several rewards."""
+    items = [{"pull": pull_id, "reward": reward} for pull_id, reward in rewards]
+    return Call("POST", path_of("rewards"), json_of(rewards=items))

@@ -14,17 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Trouble:
-    """One kind of trouble: how often it came, and whether it is time to speak of it again.
-
-    Example:
-        >>> now = 0.0
-        >>> trouble = Trouble(clock=lambda: now)
-        >>> trouble.add(2), trouble.add(3)
-        (2, 0)
-        >>> now = 60.0
-        >>> trouble.add(1)
-        4
-    """
+    """One kind of trouble: how often it came, and whether it is time to speak of it again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -56,12 +46,7 @@ class Trouble:
 
 
 class Reports:
-    """The log of one client's rewards: those that wait, were refused, or were dropped.
-
-    Args:
-        url: Of the service.
-        clock: Counts seconds.
-    """
+    """The log of one client's rewards: those that wait, were refused, or were dropped."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = url

@@ -1,91 +1,196 @@
-"""What the studies of one client share, and the calls that are about no study yet."""
+"""The way to the service that the studies of one client share: retries, the breaker, the outbox."""
 
 from __future__ import annotations
 
-import math
+import logging
+import random
+import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from os import PathLike
-from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final
 
-from imabo.checks import (
-    checked_name,
-    checked_oracle,
-    checked_policy,
-    checked_range,
-    checked_seed,
-    checked_space,
-    checked_window,
-)
-from imabo.client.breaker import Breaker
-from imabo.client.calls import Call, Steps, json_of, path_of
-from imabo.client.delivery import Service, deliver
-from imabo.client.documents import Imported, RemoteFacts, facts_of, imported_of, nothing_of, read
-from imabo.client.durable import DurableOutbox
+from imabo.client.answers import read
+from imabo.client.http import Call, HttpAnswer
 from imabo.client.lifetime import await_end, hold, release
-from imabo.client.outbox import MemoryOutbox, Outbox
-from imabo.client.reports import Reports
-from imabo.client.sending import Dispatch, at_disk
-from imabo.client.uploads import Upload
-from imabo.errors import (
-    ImaboError,
-    InvalidSetting,
-    MissingExtra,
-    StoreClosed,
-    StoreError,
-    UnknownStudy,
-)
-from imabo.oracles.base import Oracle
-from imabo.policies.base import Policy
-from imabo.settings import check_count, check_positive, describe, is_number
-from imabo.space import Space
-from imabo.space.scalars import show
+from imabo.client.reports import Trouble
+from imabo.client.steps import Reply, Send, Sleep, Steps, T
+from imabo.errors import ImaboError, StoreClosed, StoreError, Unavailable
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from imabo.client.outbox import Outbox
 
-_LONGEST_TIMEOUT_S: Final = 86_400.0
-_SIZE_IN_MEMORY: Final = 10_000
-_SIZE_IN_FILE: Final = 1_000_000
+_TRY_AGAIN: Final = frozenset({429, 502, 503, 504})
+_LONGEST_WAIT_S: Final = 30.0  # that a service may ask for; beyond it the call fails at once
+_THRESHOLD: Final = 5  # failures in a row after which the service is left alone
+_FIRST_S: Final = 1.0
+_LONGEST_S: Final = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class Backoff:
+    """Pauses that double, each shortened by a random part, so that clients do not march in step.
+
+    Example:
+        >>> backoff = Backoff(1.0, 5.0, jitter=lambda: 1.0)
+        >>> [backoff.pause() for _ in range(4)]
+        [1.0, 2.0, 4.0, 5.0]
+        >>> backoff.reset()
+        >>> backoff.pause()
+        1.0
+    """
+
+    def __init__(
+        self, first_s: float, longest_s: float, jitter: Callable[[], float] = random.random
+    ) -> None:
+        self._first_s, self._longest_s, self._jitter = first_s, longest_s, jitter
+        self._next_s = first_s
+
+    def pause(self) -> float:
+        """How long to wait now; the next pause is longer."""
+        whole = self._next_s
+        self._next_s = min(2 * whole, self._longest_s)
+        return whole * (0.5 + 0.5 * self._jitter())
+
+    def reset(self) -> None:
+        """It works again: start over with short pauses."""
+        self._next_s = self._first_s
+
+
+# --- one call -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the service is and how hard to try: the time for one attempt, and how many follow."""
+
+    url: str
+    timeout_s: float = 5.0
+    retries: int = 3
+
+
+def deliver(call: Call, service: Target, *, deadline: float | None = None) -> Steps[HttpAnswer]:
+    """Make a call until it is answered; ``Unavailable`` when it is not.
+
+    A refusal is an answer. ``deadline`` is a time of ``time.monotonic``.
+    """
+    backoff = Backoff(0.1, 2.0)
+    tried = 0
+    while True:
+        timeout_s = service.timeout_s
+        if deadline is not None:
+            timeout_s = min(timeout_s, max(deadline - time.monotonic(), 0.001))
+        reply: Reply = yield Send(call, timeout_s)
+        tried += 1
+        if isinstance(reply, HttpAnswer) and reply.status not in _TRY_AGAIN:
+            return reply._replace(n_attempts=tried)
+        pause = max(backoff.pause(), retry_after(reply) or 0.0)
+        late = deadline is not None and time.monotonic() + pause >= deadline
+        if tried > service.retries or late or pause > _LONGEST_WAIT_S:
+            last = f"status {reply.status}" if isinstance(reply, HttpAnswer) else reply.text
+            times = "once" if tried == 1 else f"{tried} times"
+            raise Unavailable(
+                f"{call} did not get through; it was tried {times}",
+                f"the last attempt ended with {last}",
+                f"check that the service runs at {service.url}, then try again",
+            )
+        yield Sleep(pause)
+
+
+def retry_after(reply: Reply) -> float | None:
+    """The seconds that the service asks to wait for, if it does."""
+    text = reply.headers.get("retry-after") if isinstance(reply, HttpAnswer) else None
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and len(text) <= 9:
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+# --- whether to try at all ----------------------------------------------------------------------
+
+
+class Breaker:
+    """Says whether to try at all; several failures in a row begin a pause, which grows.
+
+    After a pause one caller may try; when that fails too, the next pause is longer.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._clock = clock
+        self._backoff = Backoff(_FIRST_S, _LONGEST_S, jitter)
+        self._n_failures = 0
+        self._closed_until = 0.0
+        self._is_trial = False
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Forget who held the lock."""
+        self._lock = threading.Lock()
+
+    def admits(self) -> bool:
+        """Whether the service may be tried now."""
+        with self._lock:
+            if self._n_failures < _THRESHOLD:
+                return True
+            if self._clock() < self._closed_until:
+                return False
+            # A trial that never reports back must not shut the service out for ever.
+            self._closed_until = self._clock() + _LONGEST_S
+            self._is_trial = True
+            return True
+
+    def record(self, got_through: bool) -> None:
+        """What came of an attempt."""
+        with self._lock:
+            if got_through:
+                if self._n_failures >= _THRESHOLD:
+                    _log.info("the service answers again")
+                self._n_failures, self._is_trial = 0, False
+                self._backoff.reset()
+                return
+            self._n_failures += 1
+            # Others that were under way when the pause began must not make it longer.
+            if self._n_failures == _THRESHOLD or self._is_trial:
+                pause = self._backoff.pause()
+                self._closed_until, self._is_trial = self._clock() + pause, False
+                # Said once: that it goes on is no news.
+                level = logging.WARNING if self._n_failures == _THRESHOLD else logging.DEBUG
+                _log.log(level, "the service does not answer; it is left alone for %.1f s", pause)
+
+
+# --- all calls ----------------------------------------------------------------------------------
 
 
 class Session:
     """A client's settings and state: everything but its connections."""
 
     def __init__(
-        self,
-        url: str,
-        key: str | None,
-        *,
-        timeout_s: float,
-        retries: int,
-        outbox: str | PathLike[str] | None,
-        outbox_size: int | None,
-        flush_s: float,
+        self, service: Target, headers: dict[str, str], outbox: Outbox, flush_s: float
     ) -> None:
-        check_httpx()
-        check_timeout("timeout_s", timeout_s)
-        check_count("retries", retries)
-        if outbox_size is not None:
-            check_count("outbox_size", outbox_size, least=1)
-        if not is_number(flush_s) or not 0 <= flush_s <= _LONGEST_TIMEOUT_S:
-            raise _refused("flush_s", flush_s, "it must be a number of seconds from 0 to 86400")
-        self.service = Service(_checked_url(url), float(timeout_s), retries)
-        self.headers = {"User-Agent": "imabo-client"} | _key_header(key)
-        self.flush_s = float(flush_s)
+        self.service = service
+        self.headers = headers
+        self.outbox = outbox
+        self.flush_s = flush_s
         self.breaker = Breaker()
-        reports = Reports(self.service.url)
-        self.outbox: Outbox
-        if outbox is None:
-            self.outbox = MemoryOutbox(outbox_size or _SIZE_IN_MEMORY, reports)
-        else:
-            size = outbox_size or _SIZE_IN_FILE
-            self.outbox = DurableOutbox(outbox, self.service.url, size, reports)
-        self.dispatch = Dispatch(self.outbox)
+        self.defaults = Trouble()
         self.is_closed = False
-        self._reported_at = -math.inf
-        # The client's driver puts its own here: something that begins to send what waits.
+        # Whose pulls have ids that start so. A study that was made again has another token.
+        self.studies: dict[str, str] = {}
+        # The client puts its own here: something that begins to send what waits.
         self.wake: Callable[[], None] = lambda: None
 
     def rest(self) -> None:
@@ -102,8 +207,8 @@ class Session:
         if is_child:
             release(self)
             self.breaker.after_fork()
+            self.defaults.after_fork()
             self.outbox.reports.after_fork()
-            self.dispatch.after_fork()
 
     def close(self) -> None:
         """Refuse every call from now on."""
@@ -120,44 +225,6 @@ class Session:
                 "make another Client",
             )
 
-    def is_time_to_report(self, every_s: float) -> bool:
-        """Whether the last message of its kind is long ago, so that no log fills up."""
-        now = time.monotonic()
-        if now - self._reported_at < every_s:
-            return False
-        self._reported_at = now
-        return True
-
-    def holds(self, pull_id: str, reward: float) -> Steps[bool]:
-        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
-        if not self.outbox.may_hold:
-            return False
-        try:
-            return (yield from at_disk(self.outbox, lambda: self.outbox.holds(pull_id, reward)))
-        except StoreError:
-            return False  # the service may well take it, and knows what it took before
-
-    def keep(self, rewards: Sequence[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
-        """Send rewards in the background; for each None, or why that is not possible."""
-
-        def put() -> list[ImaboError | None]:
-            try:
-                return self.outbox.put(rewards)
-            except StoreError as error:
-                return [error] * len(rewards)
-
-        answers = yield from at_disk(self.outbox, put)
-        if not self.is_closed:
-            self.send_waiting()
-        elif any(answers):
-            await_end()
-        return answers
-
-    def send_waiting(self) -> None:
-        """Begin to send what waits."""
-        hold(self)
-        self.wake()
-
     def call(
         self, call: Call, decode: Callable[[Any], T], *, deadline: float | None = None
     ) -> Steps[T]:
@@ -166,134 +233,30 @@ class Session:
         answer = yield from deliver(call, self.service, deadline=deadline)
         return read(call, answer, decode)
 
-    # --- studies --------------------------------------------------------------------------------
-
-    def create(
-        self,
-        name: str,
-        space: Space,
-        *,
-        policy: Policy | None,
-        oracle: Oracle | None,
-        seed: int | None,
-        reward_range: tuple[float, float] | None,
-        window_s: float | None,
-    ) -> Steps[RemoteFacts]:
-        """Create a study, or find that it is there."""
-        settings: dict[str, Any] = {
-            "name": checked_name(name),
-            "space": checked_space(space).to_dict(),
-            "policy": describe(checked_policy(policy)),
-            "oracle": describe(checked_oracle(oracle)),
-            "reward_range": checked_range(reward_range),
-            "window_s": checked_window(window_s),
-        }
-        if seed is not None:
-            settings["seed"] = str(checked_seed(seed))
-        return (
-            yield from self.call(Call("POST", path_of("studies"), json_of(**settings)), facts_of)
-        )
-
-    def import_study(self, upload: Upload, name: str | None) -> Steps[Imported]:
-        """Make a study from a log; tried once, because a part of it may be under way."""
-        self.check_open()
-        params = {} if name is None else {"name": checked_name(name)}
-        call = Call("POST", path_of("imports"), params=params, upload=upload)
-        answer = yield from deliver(call, replace(self.service, retries=0))
-        return read(call, answer, imported_of)
-
-    def facts(self, name: str) -> Steps[RemoteFacts]:
-        """What the service knows of a study."""
-        return (yield from self.call(Call("GET", path_of("studies", checked_name(name))), facts_of))
-
-    def names(self) -> Steps[list[str]]:
-        """The studies that the key may see."""
-
-        def decode(document: Any) -> list[str]:
-            return [study["name"] for study in document["studies"]]
-
-        return (yield from self.call(Call("GET", path_of("studies")), decode))
-
-    def all_facts(self) -> Steps[list[RemoteFacts]]:
-        """What the service knows of every study that the key may see."""
-
-        def decode(document: Any) -> list[RemoteFacts]:
-            return [facts_of(study) for study in document["studies"]]
-
-        return (yield from self.call(Call("GET", path_of("studies")), decode))
-
-    def delete(self, name: str) -> Steps[None]:
-        """Delete a study."""
-        self.check_open()
-        call = Call("DELETE", path_of("studies", checked_name(name)))
-        answer = yield from deliver(call, self.service)
+    def holds(self, pull_id: str, reward: float) -> Steps[bool]:
+        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
         try:
-            read(call, answer, nothing_of)
-        except UnknownStudy:
-            # Gone, perhaps by an attempt whose answer got lost.
-            if answer.n_attempts == 1:
-                raise
+            return (yield from self.outbox.at_disk(lambda: self.outbox.holds(pull_id, reward)))
+        except StoreError:
+            return False  # the service may well take it, and knows what it took before
 
+    def keep(self, rewards: Sequence[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
+        """Send rewards in the background; for each None, or why that is not possible."""
 
-def check_httpx() -> None:
-    """Refuse to make a client without the library that it talks HTTP with."""
-    try:
-        import httpx  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(
-            "a client needs the package httpx",
-            "it is not installed",
-            'run: pip install "imabo[client]"',
-        ) from error
+        def put() -> list[ImaboError | None]:
+            try:
+                answers = self.outbox.put(rewards)
+            except StoreError as error:
+                answers = [error] * len(rewards)
+            if not self.is_closed:
+                self.send_waiting()
+            elif any(answers):
+                await_end()
+            return answers
 
+        return (yield from self.outbox.at_disk(put))
 
-def check_timeout(name: str, seconds: object) -> None:
-    """Refuse anything but a time to wait."""
-    check_positive(name, seconds)
-    if isinstance(seconds, (int, float)) and seconds > _LONGEST_TIMEOUT_S:
-        raise _refused(name, seconds, "it must be at most 86400 seconds, a day")
-
-
-def _checked_url(url: object) -> str:
-    if isinstance(url, str) and url.isprintable():
-        try:
-            parts = urlsplit(url)
-            usable = parts.port is None or parts.port > 0
-        except ValueError:
-            usable = False
-        else:
-            usable = usable and parts.scheme in ("http", "https") and bool(parts.hostname)
-            usable = usable and "@" not in parts.netloc and not parts.query and not parts.fragment
-        if usable:
-            return url.rstrip("/")
-    raise InvalidSetting(
-        f"url is {show(url)}",
-        "it must be the address of the service: http or https, a host, no name or password",
-        "pass 'http://127.0.0.1:8000', say",
-    )
-
-
-def _key_header(key: object) -> dict[str, str]:
-    if key is None:
-        return {}
-    # Its value must not end up in a log, so the message leaves it out.
-    if not isinstance(key, str) or not key or not key.isascii() or not key.isprintable():
-        raise InvalidSetting(
-            f"key is a {type(key).__name__} that cannot be one",
-            "it must be the text that 'imabo keys create' showed",
-            "pass that text, or leave key out",
-        )
-    return {"Authorization": f"Bearer {key}"}
-
-
-def _refused(name: str, value: object, why: str) -> InvalidSetting:
-    return InvalidSetting(f"{name} is {show(value)}", why, f"pass another {name}")
-
-
-def checked_deadline(seconds: object) -> float:
-    """How long a call may take in all; nothing is left of a time that has passed already."""
-    if is_number(seconds):
-        return min(max(float(seconds), 0.0), _LONGEST_TIMEOUT_S)
-    if isinstance(seconds, float) and seconds == math.inf:
-        return _LONGEST_TIMEOUT_S
-    raise _refused("deadline_s", seconds, "it must be a number of seconds")
+    def send_waiting(self) -> None:
+        """Begin to send what waits."""
+        hold(self)
+        self.wake()

@@ -18,13 +18,17 @@ from imabo.client import AsyncClient, Client
 from imabo.errors import ImaboError
 
 
+def say(text: str) -> None:
+    os.write(1, f"{text}\n".encode())  # in one piece: a parent and its child may speak at once
+
+
 def tell(client: Client, pull: str) -> None:
     try:
         client.study("s").tell(pull, 1.0, wait=False)
     except ImaboError as error:
-        print("!", error.code, flush=True)
+        say(f"! {error.code}")
     else:
-        print(pull, flush=True)
+        say(pull)
 
 
 def fork(client: Client, pulls: list[str]) -> None:
@@ -42,9 +46,9 @@ async def tell_in_loop(client: AsyncClient) -> None:
         try:
             await study.tell(line.strip(), 1.0, wait=False)
         except ImaboError as error:
-            print("!", error.code, flush=True)
+            say(f"! {error.code}")
         else:
-            print(line.strip(), flush=True)
+            say(line.strip())
 
 
 if __name__ == "__main__":

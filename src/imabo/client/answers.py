@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from imabo import errors
-from imabo.arms import Arm, Pull
+from imabo.arms import Pull
 from imabo.checks import stored_oracle, stored_policy
-from imabo.client.calls import Answer, Call
+from imabo.client.http import Call, HttpAnswer
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
-from imabo.events import Event
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best
@@ -76,54 +76,61 @@ class Imported:
     checked: Checked
 
 
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+# What of a document is not what it stands for; everything else is taken as it is.
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "config": dict,
+    "data": dict,
+    "interval": lambda ends: (ends[0], ends[1]),
+    "seed": int,
+    "space": Space.from_dict,
+    "reward_range": lambda ends: None if ends is None else (float(ends[0]), float(ends[1])),
+    **dict.fromkeys(("served_at", "rewarded_at", "admitted_at", "created_at"), _moment),
+    **dict.fromkeys(("since", "at"), _moment),
+}
+
+
+def made(kind: type[T], document: Any, /, **others: Any) -> T:
+    """A dataclass from the document that has its fields, but for some."""
+    wanted = [one.name for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
+    values = {name: document[name] for name in wanted}
+    return kind(**others, **{n: _READ[n](v) if n in _READ else v for n, v in values.items()})
+
+
+def one(kind: type[T]) -> Callable[[Any], T]:
+    """Reads a document of this kind."""
+    return partial(made, kind)
+
+
+def several(kind: type[T], name: str) -> Callable[[Any], list[T]]:
+    """Reads a document that has a list of this kind under a name."""
+    return lambda document: [made(kind, found) for found in document[name]]
+
+
+def facts_of(document: Any) -> RemoteFacts:
+    """A study."""
+    settings = {f"{name}_settings": document[name] for name in ("policy", "oracle")}
+    return made(RemoteFacts, document, document=document, **settings)
+
+
 def imported_of(document: Any) -> Imported:
     """A study that was imported."""
     return Imported(facts_of(document["study"]), Checked(**document["checked"]))
 
 
-def facts_of(document: Any) -> RemoteFacts:
-    """A study."""
-    ends = document["reward_range"]
-    return RemoteFacts(
-        name=document["name"],
-        space=Space.from_dict(document["space"]),
-        space_version=document["space_version"],
-        policy_settings=document["policy"],
-        oracle_settings=document["oracle"],
-        seed=int(document["seed"]),
-        reward_range=None if ends is None else (float(ends[0]), float(ends[1])),
-        window_s=document["window_s"],
-        created_at=datetime.fromisoformat(document["created_at"]),
-        n_arms=document["n_arms"],
-        n_pulls=document["n_pulls"],
-        n_rewards=document["n_rewards"],
-        n_pending=document["n_pending"],
-        n_expired=document["n_expired"],
-        document=document,
-    )
-
-
-def pull_of(document: Any) -> Pull:
-    """A pull."""
-    rewarded_at = document["rewarded_at"]
-    return Pull(
-        id=document["id"],
-        arm=document["arm"],
-        config=dict(document["config"]),
-        reason=document["reason"],
-        served_at=datetime.fromisoformat(document["served_at"]),
-        state=document["state"],
-        reward=document["reward"],
-        rewarded_at=None if rewarded_at is None else datetime.fromisoformat(rewarded_at),
-        context=document["context"],
-    )
+def best_of(document: Any) -> Best:
+    """The recommendation; a service of before does not say since when."""
+    return made(Best, {"since": None} | document)
 
 
 def pulls_of(count: int) -> Callable[[Any], list[Pull]]:
     """The pulls that an ask for so many got."""
 
     def decode(document: Any) -> list[Pull]:
-        pulls = [pull_of(pull) for pull in document["pulls"]]
+        pulls = several(Pull, "pulls")(document)
         if len(pulls) != count:
             raise ValueError(f"{count} pulls were expected")
         return pulls
@@ -133,51 +140,7 @@ def pulls_of(count: int) -> Callable[[Any], list[Pull]]:
 
 def page_of(document: Any) -> tuple[list[Pull], int | None]:
     """A page of history and where the next one starts."""
-    return [pull_of(pull) for pull in document["pulls"]], document["next"]
-
-
-def arm_of(document: Any) -> Arm:
-    """An arm."""
-    return Arm(
-        id=document["id"],
-        config=dict(document["config"]),
-        origin=document["origin"],
-        state=document["state"],
-        n_pulls=document["n_pulls"],
-        n_rewards=document["n_rewards"],
-        n_pending=document["n_pending"],
-        mean=document["mean"],
-        parent=document["parent"],
-        admitted_at=datetime.fromisoformat(document["admitted_at"]),
-    )
-
-
-def arms_of(document: Any) -> list[Arm]:
-    """All arms."""
-    return [arm_of(arm) for arm in document["arms"]]
-
-
-def best_of(document: Any) -> Best:
-    """The recommendation."""
-    low, high = document["interval"]
-    since = document.get("since")  # a service of before does not say
-    return Best(
-        arm=document["arm"],
-        config=dict(document["config"]),
-        mean=document["mean"],
-        interval=(low, high),
-        level=document["level"],
-        n_rewards=document["n_rewards"],
-        since=None if since is None else datetime.fromisoformat(since),
-    )
-
-
-def events_of(document: Any) -> list[Event]:
-    """What happened."""
-    return [
-        Event(event["kind"], datetime.fromisoformat(event["at"]), dict(event["data"]))
-        for event in document["events"]
-    ]
+    return several(Pull, "pulls")(document), document["next"]
 
 
 def results_of(pull_ids: Sequence[str]) -> Callable[[Any], list[ImaboError | None]]:
@@ -221,7 +184,7 @@ def problem_of(problem: Any) -> ImaboError:
     )
 
 
-def read(call: Call, answer: Answer, decode: Callable[[Any], T]) -> T:
+def read(call: Call, answer: HttpAnswer, decode: Callable[[Any], T]) -> T:
     """What an answer says: the value, or the error that the service answered with.
 
     An answer that does not come from imabo (a proxy's page, say) is ``Unavailable``, and so is a
@@ -245,7 +208,7 @@ def read(call: Call, answer: Answer, decode: Callable[[Any], T]) -> T:
     raise error
 
 
-def _is_file(answer: Answer) -> bool:
+def _is_file(answer: HttpAnswer) -> bool:
     media_type = answer.headers.get("content-type", "").partition(";")[0]
     return answer.status == 200 and media_type in _FILES
 

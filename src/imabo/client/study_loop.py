@@ -1,0 +1,356 @@
+"""The loop of a study of a service, asks and rewards, written once for both clients."""
+
+from __future__ import annotations
+
+import logging
+import math
+import operator
+import re
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
+
+from imabo.arms import Pull
+from imabo.checks import checked_name, checked_request, checked_reward
+from imabo.client.answers import RemoteFacts, nothing_of, pulls_of, results_of
+from imabo.client.http import Call, json_of, path_of
+from imabo.client.outbox import MOST_REWARDS, rewards_call
+from imabo.client.session import Session
+from imabo.client.steps import SharedMethod, Steps, shared, within
+from imabo.engine.requests import Request
+from imabo.errors import ImaboError, InvalidSetting, StoreClosed, Unavailable, UnknownPull
+from imabo.settings import is_number
+from imabo.space.scalars import show
+
+LONGEST_S: Final = 86_400.0  # that anything may be allowed to take
+MOST_PULLS: Final = 1000  # of one call
+_PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
+_DEFAULT_PREFIX: Final = "default-"  # no study's ids start so
+
+_log = logging.getLogger(__name__)
+
+One = TypeVar("One", covariant=True)
+Many = TypeVar("Many", covariant=True)
+_Awaited: TypeAlias = Coroutine[Any, Any, One]
+
+
+class _Ask(Protocol[One, Many]):
+    """The method ``ask``: one pull, or with a count a list of them."""
+
+    @overload
+    def __call__(
+        self,
+        count: None = None,
+        *,
+        key: str | None = None,
+        context: object = None,
+        default: dict[str, Any] | None = None,
+        deadline_s: float | None = None,
+    ) -> One: ...
+    @overload
+    def __call__(
+        self,
+        count: int,
+        *,
+        key: str | None = None,
+        context: object = None,
+        default: dict[str, Any] | None = None,
+        deadline_s: float | None = None,
+    ) -> Many: ...
+
+
+def _asking(
+    make: Callable[..., Steps[Pull | list[Pull]]],
+) -> SharedMethod[_Ask[Pull, list[Pull]], _Ask[_Awaited[Pull], _Awaited[list[Pull]]]]:
+    return SharedMethod(make)
+
+
+class StudyLoop:
+    """What both sides know of a study; its asks and its rewards."""
+
+    def __init__(self, session: Session, name: str, known: RemoteFacts | None = None) -> None:
+        self._session = session
+        self._name = checked_name(name)
+        self._path = path_of("studies", self._name)
+        self._known = known
+        self._is_closed = False
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self._name
+
+    def __repr__(self) -> str:
+        # Without a call: debuggers and logs look at things whether or not the service is there.
+        return f"<{type(self).__name__} {self._name!r} of {self._session.service.url}>"
+
+    @_asking
+    def ask(
+        self,
+        count: int | None = None,
+        *,
+        key: str | None = None,
+        context: object = None,
+        default: dict[str, Any] | None = None,
+        deadline_s: float | None = None,
+    ) -> Steps[Pull | list[Pull]]:
+        """The configuration to serve the next request with.
+
+        With a default this never fails and never takes longer than its deadline: when the service
+        is away, slow or broken, the pull has the default's configuration, the reason ``"default"``
+        and the arm 0, which no study has. Its reward may be told like any other; it is dropped.
+        After several failures in a row the default comes at once for a while, so that a dead
+        service costs nothing.
+
+        Args:
+            count: For a list of so many pulls, from 1 to 10,000. More than 1,000 take several
+                calls, and are not committed together.
+            key: Names this request, in at most 200 characters: asked again with the same key, the
+                study gives the same pulls. At most 1,000 pulls then.
+            context: JSON-safe values to store with the pull, at most 16,384 bytes.
+            default: A configuration to serve when the service gives none.
+            deadline_s: How long the answer may take in all, in seconds. With a default it is the
+                client's ``timeout_s`` when left out; without one there is then no limit but that
+                of each attempt.
+        """
+        _check_default(default)
+        wanted = Request(1 if count is None else count, key, context)
+        if deadline_s is None and default is not None:
+            deadline_s = self._session.service.timeout_s
+        limit_s = None if deadline_s is None else _checked_deadline(deadline_s)
+        if default is None:
+            pulls = yield from self._asked(checked_request(wanted), limit_s)
+        else:
+            # Mistakes of the program are refused even then. A key or a context that cannot be used
+            # is not: these come with the data.
+            checked_request(Request(wanted.count))
+            pulls = yield from self._asked_or_default(wanted, limit_s or 0.0, default)
+        return pulls[0] if count is None else pulls
+
+    def _asked(self, request: Request, limit_s: float | None) -> Steps[list[Pull]]:
+        if limit_s is None:
+            return (yield from self._new_pulls(request, None))
+        try:
+            steps = self._new_pulls(request, time.monotonic() + limit_s)
+            return (yield from within(steps, limit_s))
+        except TimeoutError:
+            raise Unavailable(
+                f"an ask of study {self._name!r} was not answered within {limit_s} s",
+                "this was its deadline",
+                f"check that the service runs at {self._session.service.url}, or allow more time",
+            ) from None
+
+    def _new_pulls(self, request: Request, deadline: float | None) -> Steps[list[Pull]]:
+        """Ask the service, in as many calls as it takes."""
+        self._check_open()
+        if request.key is not None and request.count > MOST_PULLS:
+            raise InvalidSetting(
+                f"count is {show(request.count)}",
+                f"with a key, one ask over HTTP gives at most {MOST_PULLS} pulls",
+                "ask several times, each with a key of its own",
+            )
+        pulls: list[Pull] = []
+        while len(pulls) < request.count:
+            count = min(request.count - len(pulls), MOST_PULLS)
+            # An ask that is sent again, because its answer got lost, gets the same pulls.
+            key = request.key or secrets.token_hex(16)
+            body = json_of(count=count, key=key, context=request.context)
+            call = Call("POST", f"{self._path}/pulls", body)
+            pulls += yield from self._session.call(call, pulls_of(count), deadline=deadline)
+        self._learn(pulls[0].id, self._name)
+        return pulls
+
+    def _asked_or_default(
+        self, request: Request, limit_s: float, default: dict[str, Any]
+    ) -> Steps[list[Pull]]:
+        session = self._session
+        is_closed = self._is_closed or session.is_closed
+        try:
+            if not is_closed and limit_s > 0.0 and session.breaker.admits():
+                pulls = yield from self._asked(checked_request(request), limit_s)
+                session.breaker.record(True)
+                return pulls
+        except Exception as error:  # whatever it was, the application goes on
+            answered = isinstance(error, ImaboError) and not isinstance(error, Unavailable)
+            session.breaker.record(answered)
+            if session.defaults.add(1):
+                _log.warning("study %r serves the default: %s", self._name, error)
+        # No study knows these pulls, and their rewards go nowhere.
+        return [
+            Pull(
+                id=f"{_DEFAULT_PREFIX}{secrets.token_hex(8)}",
+                arm=0,
+                config=dict(default),
+                reason="default",
+                served_at=datetime.now(UTC),
+                context=request.context,
+            )
+            for _ in range(request.count)
+        ]
+
+    @shared
+    def tell(self, pull_id: str, reward: float, *, wait: bool = True) -> Steps[None]:
+        """Report the reward of a pull; it may be repeated, as with ``Study.tell``.
+
+        When the service does not answer within the client's ``timeout_s``, or did not lately, the
+        reward is kept and sent in the background. What the service refuses is raised, as by
+        ``Study.tell``; what it refuses later, in the background, is logged and counted in
+        ``client.n_refused``. The reward of a pull that was a default is dropped.
+
+        Args:
+            pull_id: Of a pull of this study.
+            reward: A number in the study's range.
+            wait: False to return at once and send it in the background.
+        """
+        self._check_open()
+        value = yield from self._to_send(pull_id, reward)
+        if value is None:
+            return
+        session, breaker = self._session, self._session.breaker
+        if wait and breaker.admits():
+            # The outbox takes over soon, so the caller need not wait for every retry.
+            deadline = time.monotonic() + session.service.timeout_s
+            try:
+                yield from self._check_mine(pull_id, deadline)
+                call = Call("PUT", path_of("pulls", pull_id, "reward"), json_of(reward=value))
+                yield from session.call(call, nothing_of, deadline=deadline)
+            except Unavailable:
+                breaker.record(False)
+            except ImaboError:
+                breaker.record(True)
+                raise
+            else:
+                breaker.record(True)
+                return
+        (refusal,) = yield from session.keep([(pull_id, value)])
+        if refusal is not None:
+            raise refusal
+
+    @shared
+    def tell_many(self, rewards: Sequence[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
+        """Report the rewards of several pulls; for each None, or the error ``tell`` would raise.
+
+        None also stands for a reward that is kept because the service does not answer.
+        """
+        self._check_open()
+        session = self._session
+        answers: list[ImaboError | None] = [None] * len(rewards)
+        good: list[tuple[int, str, float]] = []
+        for place, (pull_id, reward) in enumerate(rewards):
+            try:
+                value = yield from self._to_send(pull_id, reward)
+                if value is not None:
+                    good.append((place, pull_id, value))
+            except ImaboError as error:
+                answers[place] = error
+        later: list[tuple[int, str, float]] = []
+        while good:
+            batch = good[:MOST_REWARDS]
+            try:
+                results = yield from self._tell_batch([(pull, value) for _, pull, value in batch])
+            except Unavailable:
+                later += good
+                break
+            for item, result in zip(batch, results, strict=True):
+                if isinstance(result, Unavailable):
+                    later.append(item)
+                else:
+                    answers[item[0]] = result
+            del good[:MOST_REWARDS]
+        if later:
+            kept = yield from session.keep([(pull, value) for _, pull, value in later])
+            for (place, _, _), result in zip(later, kept, strict=True):
+                answers[place] = result
+        return answers
+
+    def _tell_batch(self, batch: list[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
+        deadline = time.monotonic() + self._session.service.timeout_s
+        answers: dict[str, ImaboError | None] = {}
+        for pull_id, _ in batch:
+            try:
+                yield from self._check_mine(pull_id, deadline)
+            except Unavailable:
+                raise
+            except ImaboError as error:
+                answers[pull_id] = error
+        mine = [(pull_id, value) for pull_id, value in batch if pull_id not in answers]
+        told: Iterator[ImaboError | None] = iter(())
+        if mine:
+            decode = results_of([pull_id for pull_id, _ in mine])
+            call = rewards_call(mine)
+            told = iter((yield from self._session.call(call, decode, deadline=deadline)))
+        return [answers[i] if i in answers else next(told) for i, _ in batch]
+
+    def _to_send(self, pull_id: str, reward: float) -> Steps[float | None]:
+        """A reward, checked; None where it waits already, or belongs to a default."""
+        # Without the study's range at hand the service judges.
+        value = checked_reward(reward, None if self._known is None else self._known.reward_range)
+        if isinstance(pull_id, str) and pull_id.startswith(_DEFAULT_PREFIX):
+            return None
+        self._check_id(pull_id)
+        outbox = self._session.outbox
+        held = outbox.may_hold and (yield from self._session.holds(pull_id, value))
+        return None if held else value
+
+    def _check_open(self) -> None:
+        self._session.check_open()
+        if self._is_closed:
+            raise StoreClosed(
+                f"study {self._name!r} is closed",
+                "close() was called on it",
+                "open it again with client.open(name)",
+            )
+
+    def _learn(self, pull_id: str, study: str) -> None:
+        """Remember whose pulls have ids that start so, for every study of the client."""
+        self._session.studies[pull_id.rpartition("-")[0]] = study
+
+    def _check_id(self, pull_id: object) -> None:
+        if not isinstance(pull_id, str) or not _PULL_ID.fullmatch(pull_id):
+            raise self._unknown_pull(pull_id)
+
+    def _unknown_pull(self, pull_id: object) -> UnknownPull:
+        return UnknownPull(
+            f"no pull has the id {show(pull_id)}",
+            f"study {self._name!r} never handed it out",
+            "pass the id of a pull that ask() of this study returned",
+        )
+
+    def _check_mine(self, pull_id: str, deadline: float) -> Steps[None]:
+        """Refuse the pull of another study; its id alone would do for the service.
+
+        An id starts with the token of its study. A client that knows neither this token nor
+        another one of the study sends the reward without a look: most tell what others asked for.
+        """
+        studies, token = self._session.studies, pull_id.rpartition("-")[0]
+        is_strange = token in studies or self._name in tuple(studies.values())
+        if studies.get(token) != self._name and is_strange:
+            call = Call("GET", path_of("pulls", pull_id))
+            name_of: Callable[[Any], str] = operator.itemgetter("study")
+            studies[token] = yield from self._session.call(call, name_of, deadline=deadline)
+            if studies[token] != self._name:
+                raise self._unknown_pull(pull_id)
+
+
+def _check_default(default: object) -> None:
+    if default is not None and not isinstance(default, dict):
+        raise InvalidSetting(
+            f"default is {show(default)}",
+            "it must be a configuration, a dict of the parameters' values",
+            "pass what your application serves without imabo",
+        )
+
+
+def _checked_deadline(seconds: object) -> float:
+    """How long a call may take in all; nothing is left of a time that has passed already."""
+    if is_number(seconds):
+        return min(max(float(seconds), 0.0), LONGEST_S)
+    if isinstance(seconds, float) and seconds == math.inf:
+        return LONGEST_S
+    raise InvalidSetting(
+        f"deadline_s is {show(seconds)}",
+        "it must be a number of seconds",
+        "pass another deadline_s",
+    )
