@@ -220,7 +220,7 @@ def _on_ray(tasks: Sequence[Task], address: str) -> Iterator[Row]:
         raise MissingExtra(
             "Ray is not installed",
             "--ray spreads a sweep over a Ray cluster",
-            'install it with: pip install "imabo[ray]"',
+            'install it with: pip install "imabo-bench[ray]"',
         ) from error
     where = {"include_dashboard": False} if address == "local" else {"address": address}
     ray.init(log_to_driver=False, **where)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NoReturn
 
 from imabo.cli import arguments
 from imabo.cli.parser import Command, Subparsers
+from imabo.errors import MissingExtra
 
 
 def _load_server(parsers: Subparsers) -> None:
@@ -15,11 +16,27 @@ def _load_server(parsers: Subparsers) -> None:
 
 
 def _load_bench(parsers: Subparsers) -> None:
-    from imabo_bench.commands import add_parser
+    try:
+        from imabo_bench.commands import add_parser
+    except ModuleNotFoundError as error:
+        if error.name != "imabo_bench":
+            raise
+        bench = parsers.add_parser("bench", help=_NO_BENCH, description=_NO_BENCH)
+        bench.add_argument("arguments", nargs="...")  # whatever is asked of it
+        bench.set_defaults(run=_refuse_bench)
+    else:
+        add_parser(parsers)
 
-    add_parser(parsers)
+
+def _refuse_bench(_options: object) -> NoReturn:
+    raise MissingExtra(
+        "imabo-bench is not installed",
+        "the benchmark is a package of its own",
+        "run pip install imabo-bench",
+    )
 
 
+_NO_BENCH: Final = "Needs a package of its own, which is not here: pip install imabo-bench."
 _READING: Final = "imabo.cli.reading:"
 _CHANGING: Final = "imabo.cli.changing:"
 
