@@ -286,7 +286,7 @@ def optuna_times(repeats: int) -> tuple[float, float]:
         raise MissingExtra(
             "Optuna is not installed",
             "this benchmark measures against it",
-            'install it with: pip install imabo-bench',
+            "install it with: pip install imabo-bench",
         ) from error
     import warnings
 
