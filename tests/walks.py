@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
@@ -98,7 +99,7 @@ class Tracer:
             yield
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
 
     def walk(self, action: Callable[[], _Result]) -> tuple[_Result, Walk]:
         """Do something, and say which files it came to, in order."""
@@ -210,7 +211,7 @@ def _usual(tracer: Tracer, study: Any) -> tuple[Walk, Walk]:
     while asks.total() < N_TRACED:
         pull, walk = tracer.walk(study.ask)
         asks.update([walk] if pull.reason == "index" else [])
-        tells[tracer.walk(lambda pull=pull: study.tell(pull.id, 0.5))[1]] += 1
+        tells[tracer.walk(partial(study.tell, pull.id, 0.5))[1]] += 1
     return asks.most_common(1)[0][0], tells.most_common(1)[0][0]
 
 
