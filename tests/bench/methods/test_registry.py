@@ -8,7 +8,7 @@ import pytest
 
 from imabo.errors import InvalidSetting, MissingExtra
 from imabo_bench.methods import method_names, open_method
-from tests.bench.methods.problems import PAIR
+from imabo_bench.testing.small import PAIR
 
 PROMISED = {
     "imoss-random", "imoss-tpe", "imoss-mutate", "imoss-tpe-blind", "imoss-mutate-blind",

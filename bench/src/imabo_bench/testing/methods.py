@@ -18,7 +18,7 @@ from imabo_bench.methods.thompson import Thompson
 from imabo_bench.methods.tpe_k import TPEK
 from imabo_bench.problems.base import Problem
 from imabo_bench.problems.toy import Toy
-from tests.bench.methods.problems import BRANCHES, FENCED, PAIR
+from imabo_bench.testing.small import BRANCHES, FENCED, PAIR
 
 ROUNDS = 140
 WARMUP = 10  # arms that no oracle proposed
