@@ -28,7 +28,7 @@ def offered(group: str, own: Collection[str]) -> Mapping[str, metadata.EntryPoin
         own: The names that imabo-bench itself has.
     """
     found: dict[str, metadata.EntryPoint] = {}
-    for point in _points(group):
+    for point in points(group):
         name, package = point.name, package_of(point)
         first = "imabo-bench" if name in own else package_of(found[name]) if name in found else None
         if first is not None:
@@ -63,7 +63,7 @@ def named(point: metadata.EntryPoint, wanted: str, name: object) -> None:
 
 def packages() -> list[str]:
     """The packages that offer problems or methods."""
-    return sorted({package_of(point) for group in (PROBLEMS, METHODS) for point in _points(group)})
+    return sorted({package_of(point) for group in (PROBLEMS, METHODS) for point in points(group)})
 
 
 def package_of(point: metadata.EntryPoint) -> str:
@@ -72,7 +72,8 @@ def package_of(point: metadata.EntryPoint) -> str:
 
 
 @cache
-def _points(group: str) -> tuple[metadata.EntryPoint, ...]:
+def points(group: str) -> tuple[metadata.EntryPoint, ...]:
+    """The entry points of a group, looked for once in a process."""
     return tuple(metadata.entry_points(group=group))
 
 

@@ -1,37 +1,31 @@
-"""Every method, found by name, keeps what a player promises."""
+"""What holds for every method, whatever it is, for imabo's own and for yours."""
+# ruff: noqa: S101
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from imabo.errors import InvalidSetting
 from imabo.space import Config
-from imabo_bench.methods import method_names, open_method
-from imabo_bench.methods.ab_test import ABTest
-from imabo_bench.methods.instant import InstantPlayer
-from imabo_bench.methods.late import LatePlayer
-from imabo_bench.methods.study import StudyMethod
-from imabo_bench.methods.thompson import Thompson
-from imabo_bench.methods.tpe_k import TPEK
+from imabo_bench.methods.base import Method
 from imabo_bench.problems.base import Problem
 from imabo_bench.problems.toy import Toy
 from imabo_bench.testing.small import BRANCHES, FENCED, PAIR
 
 ROUNDS = 140
-WARMUP = 10  # arms that no oracle proposed
-TREES = {"stosoo", "hoo-t", "stroquool"}
 TOY = Toy("gaussian")
-LATE = [n for n in method_names() if isinstance(open_method(n), ABTest | Thompson | TPEK)]
-INSTANT = [
-    n for n in method_names() if n not in LATE and not isinstance(open_method(n), StudyMethod)
-]
+on_every_problem = pytest.mark.parametrize(
+    "problem", [TOY, BRANCHES, FENCED, PAIR], ids=lambda problem: problem.name
+)
 
 
 @dataclass
 class Run:
+    """What a method did in a run."""
+
     configs: list[Config]
     recommended: list[Config | None]
     n_arms: int
@@ -39,8 +33,9 @@ class Run:
     ended: bool
 
 
-def run(name: str, problem: Problem, seed: int = 0, *, probes: bool = False) -> Run:
-    player = open_method(name).start(problem, rounds=ROUNDS, seed=seed)
+def run(method: Method, problem: Problem, seed: int = 0, *, probes: bool = False) -> Run:
+    """Play some rounds with instant feedback; with ``probes``, look into it now and then."""
+    player = method.start(problem, rounds=ROUNDS, seed=seed)
     noise, probe_rng = np.random.default_rng(seed), np.random.default_rng(99)
     made = Run([], [player.recommend()], 0, 0, ended=False)
     keys = set()
@@ -63,67 +58,91 @@ def run(name: str, problem: Problem, seed: int = 0, *, probes: bool = False) -> 
     return made
 
 
-@pytest.mark.parametrize("problem", [TOY, BRANCHES, FENCED, PAIR], ids=lambda p: p.name)
-@pytest.mark.parametrize("name", method_names())
-def test_a_run_is_valid_repeatable_and_counted(name: str, problem: Problem) -> None:
-    if name in TREES and problem is FENCED:
-        pytest.skip("tree searches refuse forbidden combinations: see test_pyxab")
-    made = run(name, problem)
-    space = problem.space
-    assert all(space.validate(config) == config for config in made.configs)
-    assert made.ended == (name == "stroquool")
-    first, *later = made.recommended
-    assert first is None
-    assert later
-    assert all(c is not None and space.allows(c) for c in later)
-    assert made.n_arms == len({space.identity(config) for config in made.configs})
-    assert made.n_proposals >= made.n_arms - WARMUP
-    # The same seed again, now looked into: nothing changes.
-    assert run(name, problem, probes=True) == made
+class MethodContract:
+    """Checks that a method serves valid configurations, counts them and can be repeated.
+
+    Use it for a method of your own: subclass it and override the fixture ``method``.
+
+    Example:
+        >>> import pytest
+        >>> from imabo_bench.methods import StudyMethod
+        >>> class TestMine(MethodContract):
+        ...     @pytest.fixture
+        ...     def method(self):
+        ...         return StudyMethod("mine", "the default of imabo")
+    """
+
+    warmup: ClassVar[int] = 10  # arms that no oracle proposed, at most
+
+    @pytest.fixture
+    def method(self) -> Method:
+        """Override it: the method to check."""
+        raise NotImplementedError("a subclass of MethodContract must provide the method fixture")
+
+    def ends(self, method: Method) -> bool:
+        """Override it for a method whose own schedule is over before 140 rounds are."""
+        del method
+        return False
+
+    def refuses(self, method: Method, problem: Problem) -> bool:
+        """Override it for a method that cannot play every kind of space."""
+        del method, problem
+        return False
+
+    def test_it_has_a_name_and_a_summary(self, method: Method) -> None:
+        """``imabo bench list`` shows both."""
+        assert isinstance(method, Method)
+        assert method.name
+        assert method.summary
+
+    @on_every_problem
+    def test_a_run_is_valid_repeatable_and_counted(self, method: Method, problem: Problem) -> None:
+        """Mixed, conditional, forbidden and tiny spaces; looking into a run changes nothing."""
+        if self.refuses(method, problem):
+            pytest.skip("the method refuses such a space")
+        made = run(method, problem)
+        space = problem.space
+        assert all(space.validate(config) == config for config in made.configs)
+        assert made.ended == self.ends(method)
+        first, *later = made.recommended
+        assert first is None
+        assert later
+        assert all(c is not None and space.allows(c) for c in later)
+        assert made.n_arms == len({space.identity(config) for config in made.configs})
+        assert made.n_proposals >= made.n_arms - self.warmup
+        assert run(method, problem, probes=True) == made
+
+    def test_another_seed_is_another_run(self, method: Method) -> None:
+        """Its chance comes from the seed."""
+        assert run(method, TOY, seed=1).configs != run(method, TOY, seed=2).configs
 
 
-@pytest.mark.parametrize("name", method_names())
-def test_another_seed_is_another_run(name: str) -> None:
-    assert run(name, TOY, seed=1).configs != run(name, TOY, seed=2).configs
+class LateFeedbackContract:
+    """Checks that a method takes rewards late, in any order, and copes with lost ones.
 
+    Use it beside ``MethodContract`` for a method that promises it, with the same fixture.
+    """
 
-@pytest.mark.parametrize("name", INSTANT)
-def test_methods_for_instant_feedback_refuse_any_other(name: str) -> None:
-    player = open_method(name).start(TOY, rounds=ROUNDS, seed=0)
-    assert isinstance(player, InstantPlayer)
-    served = player.ask()
-    assert served is not None
-    with pytest.raises(InvalidSetting, match="no reward yet"):
-        player.ask()
-    with pytest.raises(InvalidSetting, match="nonsense"):
-        player.tell("nonsense", 1.0)
-    player.tell(served.key, 1.0)
-    with pytest.raises(InvalidSetting, match="one reward"):
-        player.tell(served.key, 1.0)
+    @pytest.fixture
+    def method(self) -> Method:
+        """Override it: the method to check."""
+        raise NotImplementedError(
+            "a subclass of LateFeedbackContract must provide the method fixture"
+        )
 
+    @on_every_problem
+    def test_a_run_with_late_and_lost_feedback_is_repeatable(
+        self, method: Method, problem: Problem
+    ) -> None:
+        """Every third reward is lost, and the others come up to 9 rounds later, in any order."""
+        configs, recommended = self.play(method, problem)
+        assert all(problem.space.allows(config) for config in configs)
+        assert recommended in configs
+        assert self.play(method, problem) == (configs, recommended)
 
-@pytest.mark.parametrize("name", LATE)
-def test_methods_for_late_feedback_take_each_reward_once(name: str) -> None:
-    player = open_method(name).start(TOY, rounds=ROUNDS, seed=0)
-    assert isinstance(player, LatePlayer)
-    first, second = player.ask(), player.ask()
-    assert first.key != second.key
-    with pytest.raises(InvalidSetting, match="nonsense"):
-        player.tell("nonsense", 1.0)
-    player.tell(second.key, 1.0)
-    assert player.recommend() == second.config
-    player.tell(first.key, 0.0)
-    with pytest.raises(InvalidSetting, match="waits"):
-        player.tell(first.key, 0.0)
-
-
-@pytest.mark.parametrize("name", ["ab-test", "thompson-10", "thompson-50", "tpe-1", "tpe-10"])
-@pytest.mark.parametrize("problem", [TOY, BRANCHES, FENCED, PAIR], ids=lambda p: p.name)
-def test_a_run_with_late_and_lost_feedback_is_repeatable(name: str, problem: Problem) -> None:
-    """Every third reward is lost, and the others come up to 9 rounds later, in any order."""
-
-    def late() -> tuple[list[Config], Config | None]:
-        player = open_method(name).start(problem, rounds=ROUNDS, seed=0, window=8.0)
+    def play(self, method: Method, problem: Problem) -> tuple[list[Config], Config | None]:
+        """One such run."""
+        player = method.start(problem, rounds=ROUNDS, seed=0, window=8.0)
         rng = np.random.default_rng(0)
         out: list[tuple[int, str, float]] = []
         configs = []
@@ -139,8 +158,3 @@ def test_a_run_with_late_and_lost_feedback_is_repeatable(name: str, problem: Pro
                 reward = problem.draw(served.config, rng)
                 out.append((t + int(rng.integers(10)) + 1, served.key, reward))
         return configs, player.recommend()
-
-    configs, recommended = late()
-    assert all(problem.space.allows(config) for config in configs)
-    assert recommended in configs
-    assert late() == (configs, recommended)

@@ -21,13 +21,16 @@ class Small(Problem):
 
     @property
     def space(self) -> Space:
+        """Its space."""
         return self._space
 
     def mean(self, config: Config) -> float:
+        """Its function."""
         return self._mean(config)
 
     @property
     def optimum(self) -> float:
+        """No mean is above it."""
         return 1.0
 
 
