@@ -38,7 +38,7 @@ def miniature() -> dict[str, Any]:
 
 
 def quality(config: dict[str, Any]) -> float:
-    fit = 1.0 - abs(config["temperature"] - 0.3) - 0.05 * abs(config["passages"] - 6)
+    fit: float = 1.0 - abs(config["temperature"] - 0.3) - 0.05 * abs(config["passages"] - 6)
     return 0.9 * fit if config["model"] == "large" else 0.5 * fit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,14 @@ SHIPPED = [
 SURROGATES = ["lcbench/167200", "lcbench/189908:uniform-ints", "rbv2-xgboost/12"]
 
 
+@cache
+def opened(name: str, data: Path | None) -> Problem:
+    """One object for all tests: its means are drawn once."""
+    return open_problem(name, data=data)
+
+
 class TestEveryProblem(ProblemContract):
-    @pytest.fixture(scope="module", params=SHIPPED + SURROGATES)
+    @pytest.fixture(params=SHIPPED + SURROGATES)
     def problem(self, request: pytest.FixtureRequest) -> Problem:
         name: str = request.param
-        data: Path | None = request.getfixturevalue("yahpo") if name in SURROGATES else None
-        return open_problem(name, data=data)
+        return opened(name, request.getfixturevalue("yahpo") if name in SURROGATES else None)
