@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import heapq
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -102,9 +101,9 @@ def test_every_decision_is_the_librarys(
     }
 
 
-def test_the_script_tells_a_story_in_which_it_learns() -> None:
-    done = subprocess.run([sys.executable, str(FILE)], capture_output=True, text=True, check=True)
-    first, *rest, last = done.stdout.splitlines()
+def test_the_script_tells_a_story_in_which_it_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(FILE), run_name="__main__")
+    first, *rest, last = capsys.readouterr().out.splitlines()
     rates = [float(line.partition("success rate ")[2].split()[0]) for line in rest]
     assert rates[-1] > 1.5 * float(first.rpartition(" ")[2])
     assert "'model': 'large'" in last

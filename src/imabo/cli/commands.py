@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 
 from imabo.cli import arguments
 from imabo.cli.parser import Command, Subparsers
-from imabo.errors import MissingExtra
 
 
 def _load_server(parsers: Subparsers) -> None:
@@ -21,22 +20,11 @@ def _load_bench(parsers: Subparsers) -> None:
     except ModuleNotFoundError as error:
         if error.name != "imabo_bench":
             raise
-        bench = parsers.add_parser("bench", help=_NO_BENCH, description=_NO_BENCH)
-        bench.add_argument("arguments", nargs="...")  # whatever is asked of it
-        bench.set_defaults(run=_refuse_bench)
-    else:
-        add_parser(parsers)
+        from imabo.cli.no_bench import add_refusal as add_parser
+
+    add_parser(parsers)
 
 
-def _refuse_bench(_options: object) -> NoReturn:
-    raise MissingExtra(
-        "imabo-bench is not installed",
-        "the benchmark is a package of its own",
-        "run pip install imabo-bench",
-    )
-
-
-_NO_BENCH: Final = "Needs a package of its own, which is not here: pip install imabo-bench."
 _READING: Final = "imabo.cli.reading:"
 _CHANGING: Final = "imabo.cli.changing:"
 

@@ -18,6 +18,7 @@ from imabo_bench.testing import LateFeedbackContract, MethodContract
 from imabo_bench.testing.methods import ROUNDS, TOY
 from imabo_bench.testing.small import FENCED
 
+SLOW = {"tpe-1", "imoss-tabpfn", "imabo", "imabo-still"}  # they fit a model for each arm
 TREES = {"stosoo", "hoo-t", "stroquool"}
 LATE = [n for n in method_names() if isinstance(open_method(n), ABTest | Thompson | TPEK)]
 INSTANT = [
@@ -25,10 +26,18 @@ INSTANT = [
 ]
 
 
+def rounds_of(method: Method, problem: Problem) -> int:
+    """Slow methods play the spaces with conditions and the small one in full."""
+    return 60 if method.name in SLOW and problem in (TOY, FENCED) else ROUNDS
+
+
 class TestEveryMethod(MethodContract):
     @pytest.fixture(params=method_names())
     def method(self, request: pytest.FixtureRequest) -> Method:
         return open_method(request.param)
+
+    def rounds(self, method: Method, problem: Problem) -> int:
+        return rounds_of(method, problem)
 
     def ends(self, method: Method) -> bool:
         return method.name == "stroquool"
@@ -42,6 +51,9 @@ class TestLateFeedback(LateFeedbackContract):
     @pytest.fixture(params=["ab-test", "thompson-10", "thompson-50", "tpe-1", "tpe-10"])
     def method(self, request: pytest.FixtureRequest) -> Method:
         return open_method(request.param)
+
+    def rounds(self, method: Method, problem: Problem) -> int:
+        return rounds_of(method, problem)
 
 
 @pytest.mark.parametrize("name", INSTANT)

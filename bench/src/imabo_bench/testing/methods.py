@@ -15,7 +15,7 @@ from imabo_bench.problems.base import Problem
 from imabo_bench.problems.toy import Toy
 from imabo_bench.testing.small import BRANCHES, FENCED, PAIR
 
-ROUNDS = 140
+ROUNDS = 140  # of a run
 TOY = Toy("gaussian")
 on_every_problem = pytest.mark.parametrize(
     "problem", [TOY, BRANCHES, FENCED, PAIR], ids=lambda problem: problem.name
@@ -33,13 +33,15 @@ class Run:
     ended: bool
 
 
-def run(method: Method, problem: Problem, seed: int = 0, *, probes: bool = False) -> Run:
+def run(
+    method: Method, problem: Problem, rounds: int, seed: int = 0, *, probes: bool = False
+) -> Run:
     """Play some rounds with instant feedback; with ``probes``, look into it now and then."""
-    player = method.start(problem, rounds=ROUNDS, seed=seed)
+    player = method.start(problem, rounds=rounds, seed=seed)
     noise, probe_rng = np.random.default_rng(seed), np.random.default_rng(99)
     made = Run([], [player.recommend()], 0, 0, ended=False)
     keys = set()
-    for t in range(1, ROUNDS + 1):
+    for t in range(1, rounds + 1):
         player.advance(float(t))
         served = player.ask()
         if served is None:
@@ -58,7 +60,21 @@ def run(method: Method, problem: Problem, seed: int = 0, *, probes: bool = False
     return made
 
 
-class MethodContract:
+class _Suite:
+    """What the suites have in common."""
+
+    @pytest.fixture
+    def method(self) -> Method:
+        """Override it: the method to check."""
+        raise NotImplementedError("a subclass of the suite must provide the method fixture")
+
+    def rounds(self, method: Method, problem: Problem) -> int:
+        """Override it for a method that would take long."""
+        del method, problem
+        return ROUNDS
+
+
+class MethodContract(_Suite):
     """Checks that a method serves valid configurations, counts them and can be repeated.
 
     Use it for a method of your own: subclass it and override the fixture ``method``.
@@ -74,13 +90,8 @@ class MethodContract:
 
     warmup: ClassVar[int] = 10  # arms that no oracle proposed, at most
 
-    @pytest.fixture
-    def method(self) -> Method:
-        """Override it: the method to check."""
-        raise NotImplementedError("a subclass of MethodContract must provide the method fixture")
-
     def ends(self, method: Method) -> bool:
-        """Override it for a method whose own schedule is over before 140 rounds are."""
+        """Override it for a method whose own schedule is over before the run is."""
         del method
         return False
 
@@ -100,7 +111,8 @@ class MethodContract:
         """Mixed, conditional, forbidden and tiny spaces; looking into a run changes nothing."""
         if self.refuses(method, problem):
             pytest.skip("the method refuses such a space")
-        made = run(method, problem)
+        rounds = self.rounds(method, problem)
+        made = run(method, problem, rounds)
         space = problem.space
         assert all(space.validate(config) == config for config in made.configs)
         assert made.ended == self.ends(method)
@@ -110,25 +122,19 @@ class MethodContract:
         assert all(c is not None and space.allows(c) for c in later)
         assert made.n_arms == len({space.identity(config) for config in made.configs})
         assert made.n_proposals >= made.n_arms - self.warmup
-        assert run(method, problem, probes=True) == made
+        assert run(method, problem, rounds, probes=True) == made
 
     def test_another_seed_is_another_run(self, method: Method) -> None:
         """Its chance comes from the seed."""
-        assert run(method, TOY, seed=1).configs != run(method, TOY, seed=2).configs
+        first, second = (run(method, TOY, self.rounds(method, TOY), seed) for seed in (1, 2))
+        assert first.configs != second.configs
 
 
-class LateFeedbackContract:
+class LateFeedbackContract(_Suite):
     """Checks that a method takes rewards late, in any order, and copes with lost ones.
 
     Use it beside ``MethodContract`` for a method that promises it, with the same fixture.
     """
-
-    @pytest.fixture
-    def method(self) -> Method:
-        """Override it: the method to check."""
-        raise NotImplementedError(
-            "a subclass of LateFeedbackContract must provide the method fixture"
-        )
 
     @on_every_problem
     def test_a_run_with_late_and_lost_feedback_is_repeatable(
@@ -142,11 +148,12 @@ class LateFeedbackContract:
 
     def play(self, method: Method, problem: Problem) -> tuple[list[Config], Config | None]:
         """One such run."""
-        player = method.start(problem, rounds=ROUNDS, seed=0, window=8.0)
+        rounds = self.rounds(method, problem)
+        player = method.start(problem, rounds=rounds, seed=0, window=8.0)
         rng = np.random.default_rng(0)
         out: list[tuple[int, str, float]] = []
         configs = []
-        for t in range(ROUNDS):
+        for t in range(rounds):
             player.advance(float(t))
             for due in [item for item in out if item[0] <= t]:
                 out.remove(due)

@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from imabo.server.settings import Settings
-from tests.postgres.server import postgres_server, postgres_url
 from tests.server.running import RunningServer
 from tests.walks import LIMITS, Tracer, Walk, in_process, on_page, over_http
-
-__all__ = ["postgres_server", "postgres_url"]
 
 AGAIN = "run: python -m tests.walks --write"
 
