@@ -56,8 +56,8 @@ def test_the_package_of_the_page_is_listed_and_played(installed: Path, tmp_path:
     listed = json.loads(imabo(installed, *listing[1:], "--json").stdout)
     assert {"shop/summer", "shop/winter", "toy/sin1"} <= set(listed["problems"])
     assert listed["methods"]["imoss-eager"] == "IMOSS with more arms"
-    few = [*running[1:], "--rounds", "40", "--jobs", "2", "--out", str(tmp_path)]
-    done = imabo(installed, *few)
+    few = ["--rounds", "40", "--jobs", "2", "--out", str(tmp_path)]
+    done = imabo(installed, *running[1:], *few)
     assert done.returncode == 0, done.stderr
     assert "shop/winter" in done.stdout
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
@@ -65,7 +65,6 @@ def test_the_package_of_the_page_is_listed_and_played(installed: Path, tmp_path:
     assert {row["method"] for row in rows} == {"imoss-eager", "imabo"}
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["versions"]["imabo-shop"] == "1.0"
-    assert "8 runs are there already" in imabo(installed, *few).stderr
 
 
 def test_without_the_package_its_names_are_unknown(capsys: pytest.CaptureFixture[str]) -> None:
