@@ -124,8 +124,8 @@ def main() -> None:
              "passages": ("whole", 1, 10), "penalty": ("log", 0.01, 1.0)}  # fmt: skip
 
     def success(x: dict[str, Any]) -> float:
-        fit: float = 1.0 - abs(x["temperature"] - 0.3) - 0.05 * abs(x["passages"] - 6)
-        return (0.85 if x["model"] == "large" else 0.6) * fit * (1.0 - 0.2 * x["penalty"])
+        fit = 1.0 - abs(x["temperature"] - 0.3) - 0.05 * abs(x["passages"] - 6)
+        return float((0.85 if x["model"] == "large" else 0.6) * fit * (1.0 - 0.2 * x["penalty"]))
 
     learner, world = IMOSS(space, seed=1, window=100.0), np.random.default_rng(1)
     at_random = np.mean([success(learner.suggest(world)) for _ in range(10_000)])
