@@ -6,7 +6,7 @@ import ast
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -221,13 +221,14 @@ def test_a_library_with_a_home_is_used_nowhere_else(library: str) -> None:
     assert wrong == []
 
 
-def test_nothing_private_of_another_library_is_used() -> None:
+def private_uses(paths: Iterable[Path], ours: Set[str]) -> list[str]:
+    """Where files use what is private in a package that is not one of ours."""
     wrong = []
-    for path in files_of(SOURCE, TESTS):
+    for path in paths:
         names = set()
         for entry in imports_of(path):
             words = [*entry.module.split("."), entry.name]
-            if entry.root in {"imabo", "tests"} | sys.stdlib_module_names:
+            if entry.root in ours | sys.stdlib_module_names:
                 continue
             names.add(entry.known_as)
             if any(word.startswith("_") for word in words):
@@ -241,7 +242,11 @@ def test_nothing_private_of_another_library_is_used() -> None:
             is_private = node.attr.startswith("_") and not node.attr.endswith("__")
             if is_private and isinstance(root, ast.Name) and root.id in names:
                 wrong.append(f"{path.name}:{node.lineno} uses {ast.unparse(node)}")
-    assert wrong == []
+    return wrong
+
+
+def test_nothing_private_of_another_library_is_used() -> None:
+    assert private_uses(files_of(SOURCE, TESTS), {"imabo", "tests"}) == []
 
 
 def test_importing_imabo_loads_only_numpy_and_scipy() -> None:
@@ -259,9 +264,14 @@ def test_importing_imabo_loads_only_numpy_and_scipy() -> None:
 # --- names and words ----------------------------------------------------------------------------
 
 
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "tools"}
+
+
 def test_no_module_is_named_for_nothing() -> None:
-    empty = {"utils", "util", "helpers", "helper", "common", "misc", "tools"}
-    assert [path for path in files_of(SOURCE, TESTS) if empty & {path.stem, path.parent.name}] == []
+    named = [
+        path for path in files_of(SOURCE, TESTS) if EMPTY_NAMES & {path.stem, path.parent.name}
+    ]
+    assert named == []
 
 
 def public_things() -> Iterator[tuple[str, object]]:

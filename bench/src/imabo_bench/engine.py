@@ -1,6 +1,6 @@
 """Speed of the engine, as ratios measured side by side in one run.
 
-Run it with ``make bench-engine``; needs the extra ``bench`` (Optuna). Absolute times depend on the
+Run it with ``make bench-engine``; it needs Optuna. Absolute times depend on the
 machine and on what else it does; the ratios are what is claimed.
 """
 
@@ -286,7 +286,7 @@ def optuna_times(repeats: int) -> tuple[float, float]:
         raise MissingExtra(
             "Optuna is not installed",
             "this benchmark measures against it",
-            'install it with: pip install "imabo[bench]"',
+            "install it with: pip install imabo-bench",
         ) from error
     import warnings
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from imabo.errors import InvalidSetting, MissingExtra
+from imabo_bench import plugins
 from imabo_bench.play import Row, play
 from imabo_bench.problems import open_problem
 from imabo_bench.problems.base import Problem
@@ -27,6 +28,7 @@ from imabo_bench.problems.delays import Delay, open_delay
 
 _LIBRARIES: Final = (
     "imabo",
+    "imabo-bench",
     "numpy",
     "scipy",
     "optuna",
@@ -136,7 +138,7 @@ class Results:
         path = self.folder / "manifest.json"
         sweeps = json.loads(path.read_text())["sweeps"] if path.exists() else []
         versions = {}
-        for name in _LIBRARIES:
+        for name in (*_LIBRARIES, *plugins.packages()):
             with suppress(metadata.PackageNotFoundError):
                 versions[name] = metadata.version(name)
         machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
@@ -220,7 +222,7 @@ def _on_ray(tasks: Sequence[Task], address: str) -> Iterator[Row]:
         raise MissingExtra(
             "Ray is not installed",
             "--ray spreads a sweep over a Ray cluster",
-            'install it with: pip install "imabo[ray]"',
+            'install it with: pip install "imabo-bench[ray]"',
         ) from error
     where = {"include_dashboard": False} if address == "local" else {"address": address}
     ray.init(log_to_driver=False, **where)

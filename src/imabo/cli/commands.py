@@ -23,7 +23,12 @@ def _load_server(parsers: Subparsers) -> None:
 
 
 def _load_bench(parsers: Subparsers) -> None:
-    from imabo_bench.commands import add_parser
+    try:
+        from imabo_bench.commands import add_parser
+    except ModuleNotFoundError as error:
+        if error.name != "imabo_bench":
+            raise
+        from imabo.cli.no_bench import add_refusal as add_parser
 
     add_parser(parsers)
 

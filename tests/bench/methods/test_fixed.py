@@ -13,7 +13,8 @@ from imabo_bench.methods.ab_test import ABTestPlayer
 from imabo_bench.methods.fixed import FixedPlayer, distinct_draws
 from imabo_bench.methods.thompson import BetaPlayer, NormalPlayer
 from imabo_bench.problems.toy import Toy
-from tests.bench.methods.problems import PAIR, Small, played
+from imabo_bench.testing.small import PAIR, Small
+from tests.bench.methods.playing import played
 
 TOY = Toy("gaussian")  # coin flips
 OPEN = Toy("sin1")  # rewards without a range

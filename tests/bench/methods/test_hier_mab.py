@@ -13,7 +13,8 @@ from imabo.space.scalars import Scalar
 from imabo_bench.methods import open_method
 from imabo_bench.methods.hier_mab import UCB1, HierMABPlayer, axis_units
 from imabo_bench.problems.toy import Toy
-from tests.bench.methods.problems import BRANCHES, FENCED, PAIR, Small, played
+from imabo_bench.testing.small import BRANCHES, FENCED, PAIR, Small
+from tests.bench.methods.playing import played
 
 
 @pytest.mark.parametrize(

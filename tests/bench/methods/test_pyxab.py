@@ -18,7 +18,8 @@ from imabo_bench.methods import open_method
 from imabo_bench.methods.base import Player
 from imabo_bench.methods.pyxab import TreePlayer
 from imabo_bench.problems.toy import Toy
-from tests.bench.methods.problems import FENCED, PAIR, Small, played
+from imabo_bench.testing.small import FENCED, PAIR, Small
+from tests.bench.methods.playing import played
 
 ROUNDS = 700
 TOY = Toy("sin1")  # its noise is Gaussian: no ties

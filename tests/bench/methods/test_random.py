@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from imabo_bench.methods import open_method
 from imabo_bench.problems.toy import Toy
-from tests.bench.methods.problems import played
+from tests.bench.methods.playing import played
 
 
 def test_the_first_of_the_best_single_rewards_is_recommended() -> None:

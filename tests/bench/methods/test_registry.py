@@ -8,7 +8,7 @@ import pytest
 
 from imabo.errors import InvalidSetting, MissingExtra
 from imabo_bench.methods import method_names, open_method
-from tests.bench.methods.problems import PAIR
+from imabo_bench.testing.small import PAIR
 
 PROMISED = {
     "imoss-random", "imoss-tpe", "imoss-mutate", "imoss-tpe-blind", "imoss-mutate-blind",
@@ -42,5 +42,5 @@ def test_a_missing_library_names_the_extra(
     package: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=r"imabo\[bench\]"):
+    with pytest.raises(MissingExtra, match=r"imabo-bench"):
         open_method(name).start(PAIR, rounds=100, seed=0)

@@ -10,7 +10,8 @@ from imabo.policies import IMOSS
 from imabo_bench.methods import method_names, open_method
 from imabo_bench.methods.study import StudyMethod, best_by_interval, highest_mean
 from imabo_bench.problems.toy import Toy
-from tests.bench.methods.problems import PAIR, played
+from imabo_bench.testing.small import PAIR
+from tests.bench.methods.playing import played
 
 TOY = Toy("gaussian")
 STUDIES = [name for name in method_names() if isinstance(open_method(name), StudyMethod)]

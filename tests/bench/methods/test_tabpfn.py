@@ -10,7 +10,7 @@ import pytest
 from imabo.errors import MissingData, MissingExtra
 from imabo_bench.methods import open_method
 from imabo_bench.methods.imoss_tabpfn import VARIABLE
-from tests.bench.methods.problems import PAIR
+from imabo_bench.testing.small import PAIR
 
 
 def test_weights_that_are_not_there_are_missed_before_the_first_round(

@@ -11,7 +11,8 @@ import pytest
 from imabo.space import Choice, Config, Float, Int, Space
 from imabo_bench.methods import open_method
 from imabo_bench.methods.tpe_k import TPEPlayer
-from tests.bench.methods.problems import BRANCHES, Small, played
+from imabo_bench.testing.small import BRANCHES, Small
+from tests.bench.methods.playing import played
 
 MIXED = Space(
     x=Float(-1.0, 1.0),

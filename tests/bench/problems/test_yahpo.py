@@ -141,5 +141,5 @@ def test_without_onnxruntime_the_extra_is_named(
 ) -> None:
     shutil.copytree(yahpo / "lcbench", tmp_path / "lcbench")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtra, match=r"imabo\[bench\]"):
+    with pytest.raises(MissingExtra, match=r"imabo-bench"):
         LCBench("167200", data=tmp_path).mean(NETWORK)

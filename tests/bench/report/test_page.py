@@ -134,5 +134,5 @@ def test_without_plotly_the_error_names_the_extra(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(MissingExtra, match=r"imabo\[bench\]"):
+    with pytest.raises(MissingExtra, match=r"imabo-bench"):
         write_report(folder)

@@ -23,7 +23,7 @@ def scikit_learn(part: str) -> Any:
         raise MissingExtra(
             "the package scikit-learn is not installed",
             "rebuilding a table trains models with it",
-            'run pip install "imabo[bench]"',
+            "run pip install imabo-bench",
         ) from error
 
 

@@ -1,6 +1,7 @@
 """The methods of the benchmark, by name.
 
-Adding one is adding a module to this package that lists its methods in ``METHODS``.
+Ours are in the modules of this package, each with a list ``METHODS``; those of other packages are
+entry points of the group ``imabo_bench.methods``.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from importlib import import_module
 
 from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
+from imabo_bench import plugins
 from imabo_bench.methods.base import Method, Player, Served
+from imabo_bench.methods.study import StudyMethod
 
-__all__ = ["Method", "Player", "Served", "method_names", "open_method"]
+__all__ = ["Method", "Player", "Served", "StudyMethod", "method_names", "open_method"]
 
 
 def method_names() -> list[str]:
@@ -23,7 +26,7 @@ def method_names() -> list[str]:
         >>> "imoss-tpe" in method_names()
         True
     """
-    return list(_methods())
+    return [*_methods(), *plugins.offered(plugins.METHODS, _methods())]
 
 
 def open_method(name: str) -> Method:
@@ -36,14 +39,18 @@ def open_method(name: str) -> Method:
         >>> open_method("random").name
         'random'
     """
-    found = _methods().get(name) if isinstance(name, str) else None
-    if found is None:
+    if name not in method_names():
         raise InvalidSetting(
             f"the method is {show(name)}",
             "there is no such method",
-            f"use one of {', '.join(_methods())}",
+            f"use one of {', '.join(method_names())}",
         )
-    return found
+    if name in _methods():
+        return _methods()[name]
+    point = plugins.offered(plugins.METHODS, _methods())[name]
+    method = plugins.load(point, Method)  # type: ignore[type-abstract]
+    plugins.named(point, name, method.name)
+    return method
 
 
 @cache

@@ -165,5 +165,5 @@ def _require_pyxab() -> None:
         raise MissingExtra(
             "PyXAB is not installed",
             "StoSOO, HOO-T and StroquOOL are its algorithms",
-            'install it with: pip install "imabo[bench]"',
+            "install it with: pip install imabo-bench",
         ) from error

@@ -166,7 +166,7 @@ def _optuna() -> Any:
         raise MissingExtra(
             "Optuna is not installed",
             "TPE-K is its sampler",
-            'install it with: pip install "imabo[bench]"',
+            "install it with: pip install imabo-bench",
         ) from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

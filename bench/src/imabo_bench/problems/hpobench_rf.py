@@ -115,7 +115,7 @@ def _rows(path: Path) -> tuple[dict[str, Floats], Floats]:
         raise MissingExtra(
             "pyarrow is not installed",
             "HPOBench's tables are Parquet files",
-            'run pip install "imabo[bench]"',
+            "run pip install imabo-bench",
         ) from error
     names = [*_AXES, *_FULL]
     with parquet.ParquetFile(path) as file:  # reads the one leaf of the tree that is needed

@@ -20,6 +20,11 @@ class Name(NamedTuple):
     instance: str
     variants: tuple[str, ...]
 
+    @property
+    def text(self) -> str:
+        """The whole name."""
+        return ":".join((f"{self.family}/{self.instance}", *self.variants))
+
 
 def split(name: object) -> Name:
     """Take a name apart.

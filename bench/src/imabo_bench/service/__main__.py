@@ -1,6 +1,6 @@
 """Speed of the service, as ratios measured side by side in one run.
 
-Run it with ``make bench-service``; needs the extra ``dev`` (a PostgreSQL) and, better, wrk.
+Run it with ``make bench-service``; needs the extra ``service`` and, better, wrk.
 Absolute figures depend on the machine and on what else it does; the ratios are what is claimed.
 """
 

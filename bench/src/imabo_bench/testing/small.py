@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from imabo.space import Choice, Config, Float, Int, Space
-from imabo_bench.methods import Player
 from imabo_bench.problems.base import Problem
 
 Mean = Callable[[dict[str, Any]], float]
@@ -22,13 +21,16 @@ class Small(Problem):
 
     @property
     def space(self) -> Space:
+        """Its space."""
         return self._space
 
     def mean(self, config: Config) -> float:
+        """Its function."""
         return self._mean(config)
 
     @property
     def optimum(self) -> float:
+        """No mean is above it."""
         return 1.0
 
 
@@ -55,15 +57,3 @@ FENCED = Small(
     ),
     lambda c: 0.1 + 0.2 * c["b"] + 0.1 * c["c"],
 )
-
-
-def played(player: Player, rewards: list[float]) -> list[Config]:
-    """What is served while these rewards are told, each at once."""
-    configs = []
-    for reward in rewards:
-        served = player.ask()
-        if served is None:
-            break
-        configs.append(served.config)
-        player.tell(served.key, reward)
-    return configs
