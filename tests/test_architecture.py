@@ -32,7 +32,6 @@ LAYERS: list[set[str]] = [
         "checks",
         "documents",
         "events",
-        "records",
         "engine",
         "facts",
         "recommend",

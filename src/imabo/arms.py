@@ -28,6 +28,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Number = TypeVar("Number", float, Floats)
 
+_LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -69,6 +71,25 @@ class Pull:
     reward: float | None = None
     rewarded_at: datetime | None = None
     context: Any = None
+
+
+def make_id(token: str, number: int) -> str:
+    """The id of a study's pull: the study's token and the pull's number."""
+    return f"{token}-{number}"
+
+
+def number_of(token: str, pull_id: object) -> int | None:
+    """The number in a pull's id, or None when the id is not one of this study.
+
+    Example:
+        >>> number_of("k3f9x2", "k3f9x2-15"), number_of("k3f9x2", "k3f9x2-015")
+        (15, None)
+    """
+    if not isinstance(pull_id, str):
+        return None
+    start, _, digits = pull_id.rpartition("-")
+    plain = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
+    return int(digits) if start == token and plain and digits[0] != "0" else None
 
 
 class Totals(NamedTuple):

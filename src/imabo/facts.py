@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from imabo.arms import ActiveSet
+from imabo.documents import to_datetime
 from imabo.engine import Engine
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
-from imabo.records import to_datetime
 from imabo.space import Space
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
 from imabo.errors import NoRewards
-from imabo.policies.expectations import expected_means, pooled_variance, prior_counts
+from imabo.policies.counts import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
 from imabo.space import Config
 

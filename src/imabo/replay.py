@@ -122,14 +122,14 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
     served as logged: the view that such a proposal was made from is not in the log.
     """
     as_logged = False
-    engine.feedback.is_watching = False  # when a change was noticed is in the log
+    engine.rewards.is_watching = False  # when a change was noticed is in the log
     done: Counter[str] = Counter()
     for number, entry in entries:
         as_logged = as_logged or entry.get("reason") in ("prepared", "waiting")
         _apply_entry(engine, number, entry, as_logged)
         kind = entry["kind"]
         done["followed" if kind == "ask" and as_logged else kind] += 1
-    engine.feedback.is_watching = True
+    engine.rewards.is_watching = True
     changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "drift"))
     return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
@@ -200,13 +200,13 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "tell":
         number = _known(entry["pull"], engine.replica.view.totals.n_pulls)
         reward = checked_reward(entry["reward"], engine.replica.record.reward_range)
-        (told,) = engine.feedback.reward_many([(number, reward)])
+        (told,) = engine.rewards.reward_many([(number, reward)])
         if isinstance(told, ImaboError):
             raise told
         return None, None
     if kind == "expire":
         # The log has an entry only when something expired.
-        return engine.feedback.expire_before(checked_time(entry["before"])) > 0, True
+        return engine.rewards.expire_before(checked_time(entry["before"])) > 0, True
     if kind == "space":
         engine.changes.update_space(Space.from_dict(entry["space"]))
         return None, None

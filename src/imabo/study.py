@@ -11,7 +11,7 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Final, Self, TextIO, TypeVar, overload
 
-from imabo.arms import ActiveSet, Arm, ArmState, Pull
+from imabo.arms import ActiveSet, Arm, ArmState, Pull, number_of
 from imabo.checks import (
     MAX_COUNT,
     checked_clock,
@@ -26,6 +26,7 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
+from imabo.documents import to_arm, to_pull
 from imabo.engine import Engine
 from imabo.engine.decisions import Proposer
 from imabo.engine.requests import Request, Served
@@ -44,7 +45,6 @@ from imabo.facts import Facts
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
-from imabo.records import number_of, to_arm, to_pull
 from imabo.replay import make_again, read_log
 from imabo.settings import check_count
 from imabo.space import Config, Space
@@ -241,7 +241,7 @@ class Study(Facts):
             return []
         with self._lock:
             self._check_open()
-            self._engine.feedback.expire_due()
+            self._engine.rewards.expire_due()
             served = self._engine.asks.serve(checked)
             known = self._configs_of(
                 record.arm for one in served if isinstance(one, Served) for record in one.pulls
@@ -290,7 +290,7 @@ class Study(Facts):
         if good:
             with self._lock:
                 self._check_open()
-                done = self._engine.feedback.reward_many([item for _, item in good])
+                done = self._engine.rewards.reward_many([item for _, item in good])
             for (i, _), did in zip(good, done, strict=True):
                 if did is None:
                     answers[i] = self._unknown_pull(rewards[i][0])
@@ -326,7 +326,7 @@ class Study(Facts):
             self._check_open()
             if self.window_s is None:
                 return 0
-            return self._engine.feedback.expire_before(self._engine.replica.now() - self.window_s)
+            return self._engine.rewards.expire_before(self._engine.replica.now() - self.window_s)
 
     # --- what was learned -----------------------------------------------------------------------
 
@@ -501,7 +501,7 @@ class Study(Facts):
             >>> Study.create("s", Space(x=Float(0, 1)), seed=0).n_drifts
             0
         """
-        return self._engine.feedback.n_drifts
+        return self._engine.rewards.n_drifts
 
     @property
     def plot(self) -> Plots:

@@ -58,7 +58,7 @@ def play(engine: Engine, rounds: int) -> list[PullRecord]:
         assert isinstance(served, Served)
         (pull,) = served.pulls
         reward = reward_of(engine.replica.view.config_of(pull.arm))
-        engine.feedback.reward_many([(pull.number, reward)])
+        engine.rewards.reward_many([(pull.number, reward)])
         pulls.append(pull)
     return pulls
 

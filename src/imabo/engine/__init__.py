@@ -10,8 +10,8 @@ from collections.abc import Callable
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
 from imabo.engine.decisions import Decisions
-from imabo.engine.feedback import Feedback
 from imabo.engine.replica import Replica
+from imabo.engine.rewards import Rewards
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.stores.base import Snapshot, Store
@@ -24,7 +24,7 @@ class Engine:
         replica: The study as this process knows it, in step with the store.
         decisions: What to serve, decided from the view alone.
         asks: Requests, served and committed.
-        feedback: Rewards and expiry.
+        rewards: Rewards and expiry.
         changes: Changes by hand.
     """
 
@@ -40,4 +40,4 @@ class Engine:
         self.decisions = Decisions(self.replica, policy, oracle)
         self.asks = Asks(self.replica, self.decisions)
         self.changes = Changes(self.replica)
-        self.feedback = Feedback(self.replica, self.decisions, self.changes)
+        self.rewards = Rewards(self.replica, self.decisions, self.changes)

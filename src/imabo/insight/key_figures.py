@@ -11,7 +11,7 @@ import numpy as np
 from imabo.arms import Totals
 from imabo.insight.estimates import Interval, estimate_of, number, random_estimate
 from imabo.insight.reading import Facts
-from imabo.policies.feedback import rate_of
+from imabo.policies.counts import rate_of
 from imabo.space import Config
 
 State = Literal["empty", "no feedback", "warming up", "learning", "settled"]

@@ -11,10 +11,9 @@ import numpy as np
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.errors import InvalidSetting
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, fresh_pool
-from imabo.oracles.local import leaders, switch
-from imabo.oracles.split import category_counts
+from imabo.oracles.groups import category_counts
+from imabo.oracles.local import leaders, switch, try_unseen
 from imabo.oracles.tabpfn_network import Network
-from imabo.oracles.unseen import try_unseen
 from imabo.settings import check_count, check_fraction
 from imabo.space.base import Parameter
 from imabo.space.scalars import show

@@ -20,7 +20,7 @@ _LOOKS: Final = 8  # rewards between two looks for a change ...
 _ARMS_PER_REWARD: Final = 8  # ... or more, where there are so many times more arms
 
 
-class Feedback:
+class Rewards:
     """Records rewards and expires pulls, in the store first; the view follows.
 
     Args:
