@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from imabo import Choice, Float, Int, Space, Study
 from imabo.arms import ActiveSet, Floats, Restart
-from imabo.drift import Drift, compare, find_drift, forget, is_moment, remember
+from imabo.drift import Drift, compare, find_drift, forget, remember
 from imabo.oracles import Random
 from imabo.policies import IMOSS, Informed, Policy
 from imabo.randomness import Draws
@@ -152,13 +152,13 @@ class TestFinding:
 
     def test_moments_are_due_now_and_then(self) -> None:
         arms = ActiveSet.from_rewards(NAMES, [({"model": "a"}, [1.0] * 15)])
-        assert not is_moment(arms)
+        seen = [arms.is_moment]
         give(arms, 0, 1, 1)
-        assert is_moment(arms)
+        seen.append(arms.is_moment)
         arms.put_memory(remember(arms))
-        assert not is_moment(arms)
+        seen.append(arms.is_moment)
         give(arms, 0, 16, 16)
-        assert is_moment(arms)
+        assert [*seen, arms.is_moment] == [False, True, False, True]
 
     def test_looking_changes_nothing(self) -> None:
         arms = nine_arms()

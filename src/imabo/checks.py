@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from imabo import oracles, policies
 from imabo.errors import InvalidConfig, InvalidReward, InvalidSetting
@@ -23,15 +23,11 @@ from imabo.stores import Store
 from imabo.stores.base import StudyRecord
 from imabo.stores.refusals import study_exists
 
-if TYPE_CHECKING:
-    from imabo.engine.requests import Request
-
 MAX_COUNT: Final = 10_000  # pulls of one ask or of one page of the history, arms added together
 _LONGEST_NAME: Final = 200
-_LONGEST_CONTEXT: Final = 16_384  # bytes as JSON
 _SEED_BITS: Final = 128
 # The years that datetime can express, with a margin; served_at is shown as one.
-_EARLIEST, _LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
+EARLIEST, LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
 
 
 def checked_record(
@@ -39,7 +35,6 @@ def checked_record(
     space: object,
     policy: Policy | None,
     oracle: Oracle | None,
-    *,
     seed: object,
     reward_range: object,
     window_s: object,
@@ -61,10 +56,11 @@ def checked_record(
 
 def checked_name(name: object) -> str:
     """A study's name: text that any database can hold."""
-    return _checked_text("the study's name", name)
+    return checked_text("the study's name", name)
 
 
-def _checked_text(what: str, text: object) -> str:
+def checked_text(what: str, text: object) -> str:
+    """Text that any database can hold: the name of a study, the key of a request."""
     if isinstance(text, str) and 0 < len(text) <= _LONGEST_NAME and text.strip():
         try:
             text.encode()
@@ -165,29 +161,15 @@ def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
     )
 
 
-def checked_request(request: Request) -> Request:
-    """A request whose count, key and context a store can hold."""
-    check_count("count", request.count, least=1)
-    if request.count > MAX_COUNT:
+def checked_page(after: object, limit: object) -> None:
+    """Where a page of the history starts and how long it is."""
+    check_count("after", after)
+    check_count("limit", limit, least=1)
+    if isinstance(limit, int) and limit > MAX_COUNT:
         raise InvalidSetting(
-            f"count is {show(request.count)}", f"one call gives at most {MAX_COUNT}", "ask again"
-        )
-    if request.key is not None:
-        _checked_text("key", request.key)
-    if request.context is not None:
-        _check_context(request.context)
-    return request
-
-
-def _check_context(context: object) -> None:
-    try:
-        size = len(json.dumps(context, allow_nan=False, separators=(",", ":")).encode())
-        why = f"it takes {size} bytes as JSON, and {_LONGEST_CONTEXT} are the most"
-    except (TypeError, ValueError, RecursionError) as error:
-        size, why = _LONGEST_CONTEXT + 1, f"it cannot be written as JSON ({error})"
-    if size > _LONGEST_CONTEXT:
-        raise InvalidSetting(
-            f"context is {show(context)}", why, "store it elsewhere and pass a reference to it"
+            f"limit is {show(limit)}",
+            f"one page has at most {MAX_COUNT} pulls",
+            "read page by page",
         )
 
 
@@ -236,7 +218,7 @@ def checked_clock(clock: object) -> Callable[[], float]:
 
 def checked_time(seconds: object) -> float:
     """What the clock says."""
-    if isinstance(seconds, (int, float)) and _EARLIEST <= seconds <= _LATEST:
+    if isinstance(seconds, (int, float)) and EARLIEST <= seconds <= LATEST:
         return float(seconds)
     raise InvalidSetting(
         f"the clock said {show(seconds)}",

@@ -13,7 +13,6 @@ from imabo.arms import Origin
 from imabo.checks import (
     checked_configs,
     checked_record,
-    checked_request,
     checked_reward,
     checked_time,
     stored_oracle,
@@ -21,6 +20,7 @@ from imabo.checks import (
 )
 from imabo.drift import Drift
 from imabo.engine import Engine
+from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
@@ -192,11 +192,11 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return _follow(engine, entry)
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
-        (served,) = engine.asks.serve([checked_request(Request(context=entry.get("context")))])
-        (pull,) = [] if isinstance(served, KeyConflict) else served.pulls
-        config = engine.replica.view.config_of(pull.arm)
+        number = engine.replica.view.totals.n_pulls + 1
+        (asked,) = engine.asks.serve([checked_request(Request(context=entry.get("context")))])
+        (pull,) = [] if isinstance(asked, KeyConflict) else asked.pulls
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
-        return (pull.number, pull.arm, pull.reason, config), logged
+        return (number, pull.arm, pull.reason, pull.config), logged
     if kind == "tell":
         number = _known(entry["pull"], engine.replica.view.totals.n_pulls)
         reward = checked_reward(entry["reward"], engine.replica.record.reward_range)
@@ -206,7 +206,7 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return None, None
     if kind == "expire":
         # The log has an entry only when something expired.
-        return engine.rewards.expire_before(checked_time(entry["before"])) > 0, True
+        return engine.replica.expire(checked_time(entry["before"])) > 0, True
     if kind == "space":
         engine.changes.update_space(Space.from_dict(entry["space"]))
         return None, None

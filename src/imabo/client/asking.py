@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from imabo.arms import Pull
-from imabo.checks import checked_request
 from imabo.client.calls import Call, Steps, json_of, path_of
 from imabo.client.documents import pulls_of
 from imabo.client.session import checked_deadline
+from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, Unavailable
 from imabo.space import Config

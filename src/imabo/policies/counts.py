@@ -32,8 +32,8 @@ def feedback_rate(arms: ActiveSet) -> float:
 
 def rate_of(totals: Totals, has_window: bool) -> float:
     """``feedback_rate`` at such totals."""
-    missing = totals.n_expired if has_window else totals.n_expired + totals.n_pending
-    return (totals.n_rewards + 1.0) / (totals.n_rewards + missing + 1.0)
+    n_pulls, n_rewards, n_pending, _ = totals
+    return (n_rewards + 1.0) / ((n_pulls - n_pending if has_window else n_pulls) + 1.0)
 
 
 def effective_total(arms: ActiveSet) -> float:
