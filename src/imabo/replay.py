@@ -140,11 +140,9 @@ def _apply_entry(engine: Engine, number: int, entry: Entry, as_logged: bool) -> 
         engine.replica.clock = lambda: at
         made, logged = _apply(engine, entry, as_logged)
     if made != logged:
-        raise ReplayMismatch(
-            f"line {number} of the log came out as {show(made, 300)}",
-            f"the log has {show(logged, 300)}",
-            "replay a whole, unedited log with the version of imabo that wrote it",
-        )
+        why = f"the log has {show(logged, 300)}"
+        fix = "replay a whole, unedited log with the version of imabo that wrote it"
+        raise ReplayMismatch(f"line {number} of the log came out as {show(made, 300)}", why, fix)
 
 
 @contextmanager
@@ -162,11 +160,9 @@ def _replaying(number: int) -> Iterator[None]:
         ArithmeticError,
         ImaboError,
     ) as error:
-        raise ReplayMismatch(
-            f"line {number} of the log cannot be replayed",
-            f"{type(error).__name__}: {error}",
-            "check that the log is whole and was not edited",
-        ) from error
+        why = f"{type(error).__name__}: {error}"
+        fix = "check that the log is whole and was not edited"
+        raise ReplayMismatch(f"line {number} of the log cannot be replayed", why, fix) from error
 
 
 def _entries(lines: Iterable[str | bytes]) -> Iterator[tuple[int, Entry]]:
@@ -177,11 +173,8 @@ def _entries(lines: Iterable[str | bytes]) -> Iterator[tuple[int, Entry]]:
             entry = None
         if not isinstance(entry, dict):
             text = line[:_SHOWN].decode("utf-8", "replace") if isinstance(line, bytes) else line
-            raise ReplayMismatch(
-                f"line {number} of the log is {show(text)}",
-                "it is not a JSON object",
-                "check that the log is whole",
-            )
+            why, fix = "it is not a JSON object", "check that the log is whole"
+            raise ReplayMismatch(f"line {number} of the log is {show(text)}", why, fix)
         yield number, entry
 
 

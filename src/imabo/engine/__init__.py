@@ -55,8 +55,5 @@ class Engine:
 
 def closed(name: str) -> StoreClosed:
     """The refusal of a study that was closed."""
-    return StoreClosed(
-        f"study {name!r} is closed",
-        "close() was called on it",
-        "open it again with Study.open(name, store=...)",
-    )
+    why, fix = "close() was called on it", "open it again with Study.open(name, store=...)"
+    return StoreClosed(f"study {name!r} is closed", why, fix)

@@ -248,11 +248,9 @@ class _Deciding:
                 self._draft.beliefs = view.put_beliefs(proposal.beliefs)
             return row, reason
         if not view.n_servable:
-            raise NothingToServe(
-                f"study {self._replica.record.name!r} has no arm to serve",
-                "all its arms are paused or retired and its space has no other configuration",
-                "resume an arm, or widen the space with update_space()",
-            )
+            what = f"study {self._replica.record.name!r} has no arm to serve"
+            why = "all its arms are paused or retired and its space has no other configuration"
+            raise NothingToServe(what, why, "resume an arm, or widen the space with update_space()")
         return rounds.serve(Draws(draws.seed, draws.number)).row, "index"
 
     def _ready(self, proposer: Proposer, draws: Draws) -> tuple[Proposal | Exhausted | None, str]:
@@ -268,11 +266,9 @@ class _Deciding:
 
 
 def _key_conflict(request: CheckedRequest, count: int) -> KeyConflict:
-    return KeyConflict(
-        f"the key {request.key!r} was used to ask for {count} and now for {request.count} pulls",
-        "a key stands for one request, which gets the same pulls when it is repeated",
-        "repeat the request as it was, or use a new key",
-    )
+    what = f"the key {request.key!r} was used to ask for {count} and now for {request.count} pulls"
+    why = "a key stands for one request, which gets the same pulls when it is repeated"
+    return KeyConflict(what, why, "repeat the request as it was, or use a new key")
 
 
 def checked_request(request: Request) -> CheckedRequest:

@@ -103,21 +103,16 @@ class Changes:
                 return record
         replica.refresh()
         n, name = replica.n_arms, replica.record.name
-        raise UnknownArm(
-            f"no arm has the id {arm_id!r}",
-            f"study {name!r} has arms 1 to {n}" if n else "there is no arm yet",
-            "take the id from study.arms()",
-        )
+        why = f"study {name!r} has arms 1 to {n}" if n else "there is no arm yet"
+        raise UnknownArm(f"no arm has the id {arm_id!r}", why, "take the id from study.arms()")
 
     def change_state(self, arm: Arm | int, state: ArmState) -> ArmRecord:
         """Set the state of an arm that is not retired; returns it as it is then."""
         current = self.arm(arm.id if isinstance(arm, Arm) else arm)
         if current.state == "retired" and state != "retired":
-            raise InvalidSetting(
-                f"arm {current.id} is retired",
-                "retiring is for good, or the space no longer allows the arm",
-                "use add_arm(config) to serve this configuration again",
-            )
+            why = "retiring is for good, or the space no longer allows the arm"
+            fix = "use add_arm(config) to serve this configuration again"
+            raise InvalidSetting(f"arm {current.id} is retired", why, fix)
         self.put_state(current.id, state)
         return self.arm(current.id)
 

@@ -301,11 +301,9 @@ class Replica:
 
     def unknown_pull(self, pull_id: object) -> UnknownPull:
         """The refusal of an id."""
-        return UnknownPull(
-            f"no pull has the id {show(pull_id)}",
-            f"study {self.record.name!r} never handed it out",
-            "pass the id of a pull that ask() of this study returned",
-        )
+        why = f"study {self.record.name!r} never handed it out"
+        fix = "pass the id of a pull that ask() of this study returned"
+        return UnknownPull(f"no pull has the id {show(pull_id)}", why, fix)
 
     def pull(self, pull_id: object) -> Pull:
         """A pull as the store has it now."""

@@ -71,11 +71,9 @@ class TabPFN(Oracle):
         check_count("candidates", self.candidates, least=1)
         check_count("mutations", self.mutations)
         if self.mutations > self.candidates:
-            raise InvalidSetting(
-                f"mutations is {self.mutations}",
-                f"it is a part of the {self.candidates} candidates",
-                "pass fewer mutations or more candidates",
-            )
+            why = f"it is a part of the {self.candidates} candidates"
+            fix = "pass fewer mutations or more candidates"
+            raise InvalidSetting(f"mutations is {self.mutations}", why, fix)
         check_fraction("step", self.step)
         check_fraction("quantile", self.quantile)
         check_count("estimators", self.estimators, least=1)
@@ -83,17 +81,11 @@ class TabPFN(Oracle):
         if self.model_path is not None and (
             not isinstance(self.model_path, str) or not self.model_path
         ):
-            raise InvalidSetting(
-                f"model_path is {show(self.model_path)}",
-                "it must be the path of a file, as a text, or None",
-                "pass str(path)",
-            )
+            why = "it must be the path of a file, as a text, or None"
+            raise InvalidSetting(f"model_path is {show(self.model_path)}", why, "pass str(path)")
         if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
-            raise InvalidSetting(
-                f"device is {show(self.device)}",
-                "it must be the name of one device",
-                "pass 'cpu', 'cuda', 'cuda:1' or 'mps'",
-            )
+            why, fix = "it must be the name of one device", "pass 'cpu', 'cuda', 'cuda:1' or 'mps'"
+            raise InvalidSetting(f"device is {show(self.device)}", why, fix)
 
     def prepare(self, *, download: bool = False) -> None:
         """Load the weights now, so that a service without them fails when it starts.

@@ -130,9 +130,8 @@ class ChangeCases(StudyCases):
         assert study.add_arm({"x": 1.0}).id == arms["1"].id
 
     @pytest.mark.parametrize("space", [None, {}, "space", Float(0, 1)], ids=repr)
-    def test_what_is_not_a_space_is_refused(self, make_study: MakeStudy, space: Any) -> None:
+    def test_what_is_not_a_space_is_refused(self, study: Study, space: Any) -> None:
         """As in create."""
-        study = make_study("s", mixed_space(), seed=1)
         study.ask()
         with refused(study, InvalidSetting, space):
             study.update_space(space)

@@ -12,6 +12,7 @@ import pytest
 
 from imabo.errors import InvalidSetting, NoRewards
 from imabo.policies import Informed
+from imabo.study import Study
 from imabo.testing.study.base import (
     QUICK,
     MakeStudy,
@@ -31,9 +32,8 @@ class ReadCases(StudyCases):
 
     # --- best -----------------------------------------------------------------------------------
 
-    def test_before_the_first_reward_there_is_no_best(self, make_study: MakeStudy) -> None:
+    def test_before_the_first_reward_there_is_no_best(self, study: Study) -> None:
         """Neither without pulls nor with pending ones."""
-        study = make_study("s", mixed_space(), seed=1)
         with refused(study, NoRewards):
             study.best()
         study.ask(count=3)
@@ -192,9 +192,8 @@ class ReadCases(StudyCases):
             assert arm.mean == (pytest.approx(sum(rewards) / len(rewards)) if rewards else None)
         assert [arm.id for arm in study.arms()] == list(range(1, study.n_arms + 1))
 
-    def test_length_and_iteration_follow_the_pulls(self, make_study: MakeStudy) -> None:
+    def test_length_and_iteration_follow_the_pulls(self, study: Study) -> None:
         """A new study is empty, true, and can be looped over as often as one likes."""
-        study = make_study("s", mixed_space(), seed=1)
         assert (len(study), list(study), study.arms(), bool(study)) == (0, [], [], True)
         pulls = [study.ask() for _ in range(5)]
         assert len(study) == 5
