@@ -147,9 +147,4 @@ def best_document(best: Best) -> Document:
 
 def event_document(event: Event) -> Document:
     """An event, with its words beside its data."""
-    return {
-        "kind": event.kind,
-        "at": stamp(event.at),
-        "data": dict(event.data),
-        "text": str(event),
-    }
+    return {"kind": event.kind, "at": stamp(event.at), "data": dict(event.data), "text": str(event)}

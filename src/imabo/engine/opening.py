@@ -47,10 +47,7 @@ def opened(
 
 
 def replayed(
-    store: str | Store | None,
-    lines: Iterable[str],
-    policy: Policy | None,
-    oracle: Oracle | None,
+    store: str | Store | None, lines: Iterable[str], policy: Policy | None, oracle: Oracle | None
 ) -> Engine:
     """See ``Study.replay``."""
     record, entries = read_log(lines, policy, oracle)

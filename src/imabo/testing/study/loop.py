@@ -10,13 +10,7 @@ import numpy as np
 import pytest
 
 from imabo.arms import Pull
-from imabo.errors import (
-    InvalidReward,
-    InvalidSetting,
-    RewardConflict,
-    StoreClosed,
-    UnknownPull,
-)
+from imabo.errors import InvalidReward, InvalidSetting, RewardConflict, StoreClosed, UnknownPull
 from imabo.magnitude import LARGEST
 from imabo.study import Study
 from imabo.testing.extremes import REWARDS
