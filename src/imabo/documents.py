@@ -116,18 +116,8 @@ def pull_document(pull: Pull, study: str) -> Document:
 
 def arm_document(arm: Arm) -> Document:
     """An arm."""
-    return {
-        "id": arm.id,
-        "config": arm.config,
-        "origin": arm.origin,
-        "state": arm.state,
-        "n_pulls": arm.n_pulls,
-        "n_rewards": arm.n_rewards,
-        "n_pending": arm.n_pending,
-        "mean": arm.mean,
-        "parent": arm.parent,
-        "admitted_at": stamp(arm.admitted_at),
-    }
+    fields = {name: getattr(arm, name) for name in Arm.__slots__}
+    return fields | {"admitted_at": stamp(arm.admitted_at)}
 
 
 def best_document(best: Best) -> Document:

@@ -34,15 +34,7 @@ class _Book:
 
     @property
     def tally(self) -> Tally:
-        return Tally(
-            self.n_pulls,
-            self.n_rewards,
-            self.n_pending,
-            self.reward_sum,
-            self.reward_squares,
-            self.marked_rewards,
-            self.marked_sum,
-        )
+        return Tally(*(getattr(self, name) for name in Tally.__slots__))
 
 
 class Recount:

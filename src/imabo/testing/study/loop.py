@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from imabo.arms import Pull
-from imabo.errors import InvalidReward, InvalidSetting, RewardConflict, StoreClosed, UnknownPull
+from imabo.errors import InvalidReward, RewardConflict, StoreClosed, UnknownPull
 from imabo.magnitude import LARGEST
 from imabo.study import Study
 from imabo.testing.extremes import REWARDS
@@ -28,22 +28,8 @@ from imabo.testing.study.base import (
 )
 
 NOT_A_REWARD: list[Any] = [
-    -0.01,
-    1.01,
-    math.nan,
-    math.inf,
-    -math.inf,
-    10**400,
-    True,
-    False,
-    "0.5",
-    None,
-    0.5 + 0j,
-    np.bool_(True),
-    np.float64("nan"),
-    np.array(0.5),
-    [0.5],
-    {},
+    *(-0.01, 1.01, math.nan, math.inf, -math.inf, 10**400, True, False, "0.5", None, 0.5 + 0j),
+    *(np.bool_(True), np.float64("nan"), np.array(0.5), [0.5], {}),
 ]
 NOT_AN_ID: list[Any] = ["", "x", "x-1", "-1", 1, 1.0, None, True, b"x-1", [], "\0", "\ud800-1"]
 
@@ -93,12 +79,6 @@ class LoopCases(StudyCases):
         single = [one.ask().config for _ in range(30)]
         batched = [pull.config for pull in [*many.ask(count=20), *many.ask(count=10)]]
         assert single == batched
-
-    @pytest.mark.parametrize("count", [0, -1, True, 2.0, "3", 10_001])
-    def test_a_wrong_count_is_refused(self, study: Study, count: Any) -> None:
-        """A count is a whole number from 1 to 10,000."""
-        with refused(study, InvalidSetting, count):
-            study.ask(count=count)
 
     def test_a_burst_without_feedback_spreads_over_the_arms(self, make_study: MakeStudy) -> None:
         """With all rewards out, no arm may pile up the traffic."""
@@ -158,14 +138,14 @@ class LoopCases(StudyCases):
         with refused(study, RewardConflict, 0.75):
             study.tell(pull.id, 0.75)
 
-    @pytest.mark.parametrize("pull_id", NOT_AN_ID, ids=repr)
-    def test_what_is_not_an_id_is_unknown(self, study: Study, pull_id: Any) -> None:
+    def test_what_is_not_an_id_is_unknown(self, study: Study) -> None:
         """Any value that was never handed out."""
         study.ask()
-        with refused(study, UnknownPull, pull_id):
-            study.tell(pull_id, 0.5)
-        with refused(study, UnknownPull, pull_id):
-            study.pull(pull_id)
+        for pull_id in NOT_AN_ID:
+            with refused(study, UnknownPull, pull_id):
+                study.tell(pull_id, 0.5)
+            with refused(study, UnknownPull, pull_id):
+                study.pull(pull_id)
 
     def test_variants_of_an_id_and_ids_of_other_studies_are_unknown(
         self, make_study: MakeStudy
@@ -180,27 +160,24 @@ class LoopCases(StudyCases):
         study.tell(pull_id, 0.5)
         assert study.n_rewards == 1
 
-    @pytest.mark.parametrize("reward", NOT_A_REWARD, ids=lambda value: repr(value)[:20])
-    def test_what_is_not_a_reward_is_refused(self, study: Study, reward: Any) -> None:
+    def test_what_is_not_a_reward_is_refused(self, study: Study) -> None:
         """Only a finite number of the range is a reward; the pull can still get a valid one."""
         pull = study.ask()
-        shown = None if isinstance(reward, int) and reward > 1 else reward
-        with refused(study, InvalidReward, shown):
-            study.tell(pull.id, reward)
+        for reward in NOT_A_REWARD:
+            shown = None if isinstance(reward, int) and reward > 1 else reward
+            with refused(study, InvalidReward, shown):
+                study.tell(pull.id, reward)
         study.tell(pull.id, 0.5)
         assert study.n_rewards == 1
 
-    @pytest.mark.parametrize(
-        "reward",
-        [0, 1, 0.0, 1.0, -0.0, np.float64(0.5), np.float32(0.5), np.int64(1), np.uint8(0)],
-        ids=repr,
-    )
-    def test_any_real_number_of_the_range_is_a_reward(self, study: Study, reward: Any) -> None:
+    def test_any_real_number_of_the_range_is_a_reward(self, study: Study) -> None:
         """Python and NumPy numbers, both ends included; what comes back is a plain float."""
-        pull = study.ask()
-        study.tell(pull.id, reward)
-        assert study.pull(pull.id).reward == float(reward)
-        assert type(study.pull(pull.id).reward) is float
+        numbers: list[Any] = [0, 1, 0.0, 1.0, -0.0, np.float64(0.5), np.float32(0.5), np.int64(1)]
+        for reward in [*numbers, np.uint8(0)]:
+            pull = study.ask()
+            study.tell(pull.id, reward)
+            told = study.pull(pull.id).reward
+            assert (told, type(told)) == (float(reward), float)
 
     def test_a_study_without_a_range_takes_any_finite_number(self, make_study: MakeStudy) -> None:
         """reward_range=None lifts the limits, not the sanity."""

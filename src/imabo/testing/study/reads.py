@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -95,14 +94,6 @@ class ReadCases(StudyCases):
         with refused(study, NoRewards):
             study.best()
 
-    @pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, float("nan"), True, "0.9", None])
-    def test_a_wrong_level_is_refused(self, make_study: MakeStudy, level: Any) -> None:
-        """A level is a number strictly between 0 and 1."""
-        study = make_study("s", letters("a"), seed=1)
-        play(study, 1, lambda pull: 1.0)
-        with refused(study, InvalidSetting, level):
-            study.best(level=level)
-
     # --- events ---------------------------------------------------------------------------------
 
     def test_changes_by_hand_are_events_in_order(self, make_study: MakeStudy) -> None:
@@ -147,13 +138,6 @@ class ReadCases(StudyCases):
         assert study.events(limit=1) == events[-1:]
         assert study.events(limit=2) == events[-2:]
         assert study.events(limit=10_000) == events
-
-    @pytest.mark.parametrize("limit", [-1, 1.5, True, "2", None])
-    def test_a_wrong_limit_of_events_is_refused(self, make_study: MakeStudy, limit: Any) -> None:
-        """It is a whole number from 0."""
-        study = make_study("s", letters("a"), seed=1)
-        with refused(study, InvalidSetting, limit):
-            study.events(limit)
 
     def test_a_change_of_the_world_is_an_event_and_best_starts_again(
         self, make_study: MakeStudy
