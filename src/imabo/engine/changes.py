@@ -18,11 +18,7 @@ _LARGEST: Final = 2**63  # beyond the ids of arms
 
 
 class Changes:
-    """Makes the changes that somebody wants, not the policy.
-
-    Args:
-        replica: The study.
-    """
+    """Makes the changes that somebody wants, not the policy."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica

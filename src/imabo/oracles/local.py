@@ -20,13 +20,7 @@ _STRETCH = 0.25  # an end of a range without an arm counts as unseen from this l
 def leaders(
     arms: ActiveSet, rng: np.random.Generator, *, with_coordinate: int | None = None
 ) -> Iterator[int]:
-    """Rows by falling empirical mean, ties in random order; retired arms left out.
-
-    Args:
-        arms: The active set.
-        rng: Breaks ties.
-        with_coordinate: Only rows in which this coordinate is active.
-    """
+    """Rows by falling mean, ties in random order; none is retired or lacks the coordinate."""
     eligible = (arms.n_rewards > 0) & ~arms.retired
     if with_coordinate is not None:
         eligible &= arms.mask[:, with_coordinate]

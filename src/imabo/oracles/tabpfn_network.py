@@ -58,14 +58,7 @@ class Network:
     ) -> Floats:
         """The quantile of the predicted label of each row, given a table of labelled rows.
 
-        Args:
-            table: The examples in context, NaN where a value is missing.
-            labels: One number for each of them.
-            rows: What to predict, in the same columns.
-            categorical: The columns that hold category numbers.
-            quantile: Which quantile, in (0, 1).
-            estimators: Members of the ensemble.
-            seed: Of the ensemble's orderings and preprocessing.
+        NaN stands for a missing value; ``categorical`` are the columns of category numbers.
         """
         path = self._path()
         with _lock:
