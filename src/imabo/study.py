@@ -97,7 +97,7 @@ class Study:
         record = checks.checked_record(
             name, space, policy, oracle, seed, reward_range, window_s, created_at=at
         )
-        return cls(created(store, record, policy, oracle, clock, any_seed=seed is None))
+        return cls(created(store, record, (policy, oracle), clock, any_seed=seed is None))
 
     @classmethod
     def open(
@@ -114,7 +114,7 @@ class Study:
         Pass ``policy`` and ``oracle`` only for classes of your own, as the study was created.
         """
         checks.checked_name(name)
-        return cls(opened(store, name, policy, oracle, checks.checked_clock(clock)))
+        return cls(opened(store, name, (policy, oracle), checks.checked_clock(clock)))
 
     @classmethod
     def replay(
@@ -132,7 +132,7 @@ class Study:
         background is done again as logged. Pull ids start with another token. The store must not
         have a study of that name yet (``StudyExists``), and has none when this fails.
         """
-        return cls(replayed(store, lines, policy, oracle))
+        return cls(replayed(store, lines, (policy, oracle)))
 
     def close(self) -> None:
         """Release the store's file or connection (when the study opened it)."""

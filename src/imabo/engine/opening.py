@@ -15,15 +15,12 @@ from imabo.replay import make_again, read_log
 from imabo.stores import Store, open_store
 from imabo.stores.base import StudyRecord
 
+Parts = tuple[Policy | None, Oracle | None]  # those that the caller gave
+Clock = Callable[[], float]
+
 
 def created(
-    store: str | Store | None,
-    record: StudyRecord,
-    policy: Policy | None,
-    oracle: Oracle | None,
-    clock: Callable[[], float],
-    *,
-    any_seed: bool,
+    store: str | Store | None, record: StudyRecord, parts: Parts, clock: Clock, *, any_seed: bool
 ) -> Engine:
     """See ``Study.create``; ``any_seed`` goes on with a study whatever its seed."""
     with _opened(store) as found:
@@ -31,42 +28,27 @@ def created(
             found.create(record)
         except StudyExists:
             require_same(found, record, any_seed=any_seed)
-        return _loaded(found, record.name, policy, oracle, clock, found is not store)
+        return _loaded(found, record.name, parts, clock, owns_store=found is not store)
 
 
-def opened(
-    store: str | Store,
-    name: str,
-    policy: Policy | None,
-    oracle: Oracle | None,
-    clock: Callable[[], float],
-) -> Engine:
+def opened(store: str | Store, name: str, parts: Parts, clock: Clock) -> Engine:
     """See ``Study.open``."""
     with _opened(store) as found:
-        return _loaded(found, name, policy, oracle, clock, found is not store)
+        return _loaded(found, name, parts, clock, owns_store=found is not store)
 
 
-def replayed(
-    store: str | Store | None, lines: Iterable[str], policy: Policy | None, oracle: Oracle | None
-) -> Engine:
+def replayed(store: str | Store | None, lines: Iterable[str], parts: Parts) -> Engine:
     """See ``Study.replay``."""
-    record, entries = read_log(lines, policy, oracle)
+    record, entries = read_log(lines, *parts)
     with _opened(store) as found:
-        make_again(found, record, entries, policy, oracle)
-        return _loaded(found, record.name, policy, oracle, time.time, found is not store)
+        make_again(found, record, entries, *parts)
+        return _loaded(found, record.name, parts, time.time, owns_store=found is not store)
 
 
-def _loaded(
-    store: Store,
-    name: str,
-    policy: Policy | None,
-    oracle: Oracle | None,
-    clock: Callable[[], float],
-    owns_store: bool,
-) -> Engine:
+def _loaded(store: Store, name: str, parts: Parts, clock: Clock, *, owns_store: bool) -> Engine:
     snapshot = store.load(name)
-    policy = stored_policy(policy, snapshot.study.policy)
-    oracle = stored_oracle(oracle, snapshot.study.oracle)
+    policy = stored_policy(parts[0], snapshot.study.policy)
+    oracle = stored_oracle(parts[1], snapshot.study.oracle)
     return Engine(store, snapshot, policy, oracle, clock, owns_store=owns_store)
 
 
