@@ -163,18 +163,18 @@ def test_what_is_kept_is_some_of_the_rewards(
 class TestMoments:
     def test_they_are_due_at_sixteen_rewards_and_then_with_a_thirty_second_more(self) -> None:
         memory = started(1)
-        assert [memory.is_due(n) for n in (0, 15, 16, 100)] == [False, False, True, True]
+        assert [n >= memory.due_at for n in (0, 15, 16, 100)] == [False, False, True, True]
         memory = remembering([(16.0, 8.0)])
-        assert [memory.is_due(n) for n in (16, 31, 32)] == [False, False, True]
+        assert [n >= memory.due_at for n in (16, 31, 32)] == [False, False, True]
         memory = remembering([(6400.0, 8.0)])
-        assert [memory.is_due(n) for n in (6605, 6606)] == [False, True]
+        assert [n >= memory.due_at for n in (6605, 6606)] == [False, True]
 
     def test_few_are_kept_and_they_reach_far_back(self) -> None:
         memory, n = started(1), 0
         most = 0
         while n < 1_000_000:
             n = max(n + 16, n * 32 // 31 - 1)
-            while not memory.is_due(n):
+            while n < memory.due_at:
                 n += 1
             counts = np.array([float(n)])
             memory = memory.with_moment(n, counts, 0.25 * counts)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
+from imabo.engine.requests import Request
 from imabo.events import Event
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
@@ -22,6 +23,7 @@ __all__ = [
     "Float",
     "Int",
     "Pull",
+    "Request",
     "Space",
     "Study",
     "errors",

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imabo.errors import InvalidSetting
-from imabo.magnitude import LARGEST, usable_range, usable_squares, usable_sum
-from imabo.memory import Memory
+from imabo.beliefs import Beliefs as Beliefs  # beside the columns that show them
+from imabo.counters import Restart as Restart
+from imabo.counters import Tally as Tally
+from imabo.counters import Totals as Totals
+from imabo.counters import usable_totals as usable_totals
+from imabo.magnitude import usable_range, usable_squares, usable_sum
+from imabo.memory import LEAST_SPACING, Memory
 from imabo.space import Config, Space
-from imabo.space.scalars import show
 
 ArmState = Literal["active", "paused", "retired"]
 Origin = Literal["warmup", "oracle", "baseline", "manual"]
@@ -27,6 +29,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Number = TypeVar("Number", float, Floats)
+
+_LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
+_DTYPES: Final = {"Floats": np.float64, "Ints": np.int64, "Bools": np.bool_}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,159 +76,32 @@ class Pull:
     context: Any = None
 
 
-class Totals(NamedTuple):
-    """Counts over the whole study, arms that the space no longer allows included."""
-
-    n_pulls: int = 0
-    n_rewards: int = 0
-    n_pending: int = 0
-    reward_sum: float = 0.0
-
-    @property
-    def n_expired(self) -> int:
-        """Pulls that left their window without a reward."""
-        return self.n_pulls - self.n_rewards - self.n_pending
+def make_id(token: str, number: int) -> str:
+    """The id of a study's pull: the study's token and the pull's number."""
+    return f"{token}-{number}"
 
 
-def usable_totals(totals: Totals) -> Totals:
-    """The counts of a store as arithmetic can take them; see ``imabo.magnitude``."""
-    return totals._replace(reward_sum=usable_sum(totals.reward_sum, totals.n_rewards))
-
-
-@dataclass(frozen=True, slots=True)
-class Restart:
-    """Where the growth schedule starts: the counts when the space last changed (t_0 and N_0)."""
-
-    n_pulls: int = 0
-    n_rewards: int = 0
-    n_pending: int = 0
-    n_arms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """The counters of one arm, as the store keeps them (rewards in the study's own units)."""
-
-    n_pulls: int = 0
-    n_rewards: int = 0
-    n_pending: int = 0
-    reward_sum: float = 0.0
-    reward_squares: float = 0.0
-    marked_rewards: int = 0
-    marked_sum: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Beliefs:
-    """What a model expects of the arms, apart from what each arm's own rewards say.
-
-    An oracle with a model returns them with its proposal; a policy may use them as prior counts.
-
-    Args:
-        means: The expected mean reward of each arm, on the unit scale.
-        counts: How many rewards that expectation is worth, at least 0 (nothing known).
-        state: JSON-safe; what the model starts from next time (see ``ActiveSet.model_state``).
-        skill: Share of what tells arms apart that the model knew without their own rewards, in
-            [0, 1].
+def number_of(token: str, pull_id: object) -> int | None:
+    """The number in a pull's id, or None when the id is not one of this study.
 
     Example:
-        >>> beliefs = Beliefs(np.array([0.5, 0.75]), np.array([0.0, 3.0]), {"scale": 0.1})
-        >>> beliefs.document([1, 2])
-        {'arms': [1, 2], 'means': [0.5, 0.75], 'counts': [0.0, 3.0], 'state': {'scale': 0.1}, \
-'skill': 1.0}
+        >>> number_of("k3f9x2", "k3f9x2-15"), number_of("k3f9x2", "k3f9x2-015")
+        (15, None)
     """
-
-    means: Floats
-    counts: Floats
-    state: Mapping[str, Any]
-    skill: float = 1.0
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Beliefs):
-            return NotImplemented
-        return (
-            np.array_equal(self.means, other.means)
-            and np.array_equal(self.counts, other.counts)
-            and self.state == other.state
-            and self.skill == other.skill
-        )
-
-    def document(self, arms: Sequence[int]) -> dict[str, Any]:
-        """These beliefs about these arms as a store keeps them; refuses what it could not."""
-        try:
-            state = json.loads(json.dumps(dict(self.state), allow_nan=False))
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise _refused(f"state is {show(self.state)}", "it must be a JSON-safe dict") from error
-        (skill,) = _checked_column("skill", [self.skill], 1, 0.0)
-        return {
-            "arms": list(arms),
-            "means": _checked_column("means", self.means, len(arms), -math.inf),
-            "counts": _checked_column("counts", self.counts, len(arms), 0.0),
-            "state": state,
-            "skill": min(skill, 1.0),
-        }
-
-
-def _checked_column(name: str, values: object, n: int, low: float) -> list[float]:
-    """One finite number an arm, as Python's own floats."""
-    try:
-        column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _refused(f"{name} is {show(values)}", "it must be an array of numbers") from error
-    if column.shape != (n,):
-        why = f"there are {n} arms, the proposed one included"
-        raise _refused(f"{name} has the shape {column.shape}", why)
-    wrong = column[~(np.isfinite(column) & (column >= low))]
-    if len(wrong):
-        kind = "finite" if low < 0.0 else "finite and at least 0"
-        raise _refused(f"{name} has the value {float(wrong[0])!r}", f"each must be {kind}")
-    numbers: list[float] = column.tolist()
-    return numbers
-
-
-def _refused(what: str, why: str) -> InvalidSetting:
-    fix = "correct the oracle: one number for each row of the active set, the proposed one last"
-    return InvalidSetting(f"the beliefs of a proposal cannot be used: {what}", why, fix)
-
-
-_LARGEST_SUM: Final = 1e15 * LARGEST
-_COLUMNS: Final[Mapping[str, type]] = {
-    "ids": np.int64,
-    "n_pulls": np.float64,
-    "n_rewards": np.float64,
-    "n_pending": np.float64,
-    "reward_sums": np.float64,
-    "reward_squares": np.float64,
-    "marked_rewards": np.float64,
-    "marked_sums": np.float64,
-    "means": np.float64,
-    "kept_rewards": np.float64,
-    "kept_sums": np.float64,
-    "servable": np.bool_,
-    "retired": np.bool_,
-    "mutated": np.int64,
-    "prior_means": np.float64,
-    "prior_counts": np.float64,
-}
-
-
-def _usable(memory: Memory) -> Memory:
-    """A memory whose sums can be squared, as those of today's rewards can."""
-    sums = {name: getattr(memory, name) for name in ("sums", "base_sums", "left_sums")}
-    if all(np.abs(found).max(initial=0.0) <= _LARGEST_SUM for found in sums.values()):
-        return memory
-    return replace(
-        memory, **{name: np.clip(sums[name], -_LARGEST_SUM, _LARGEST_SUM) for name in sums}
-    )
+    if not isinstance(pull_id, str):
+        return None
+    start, _, digits = pull_id.rpartition("-")
+    plain = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
+    return int(digits) if start == token and plain and digits[0] != "0" else None
 
 
 class ActiveSet:
     """The arms that the current space allows, one row an arm, in columns.
 
-    Policies and oracles receive it as their only view of the study and must not change it; its
-    arrays are read-only. The study updates one row at a time, so the cost of keeping it does not
-    depend on how many pulls there were. Rows of paused and retired arms stay (what they taught is
-    still true, and they must not be proposed again), but are not ``servable``.
+    Policies and oracles receive it as their only view of the study; its arrays are read-only. The
+    study updates one row at a time, whatever the number of past pulls. Rows of paused and retired
+    arms stay (what they taught is still true, and they must not be proposed again), but are not
+    ``servable``.
 
     Columns, each of length ``len(arms)``: ``ids``, ``n_pulls``, ``n_rewards``, ``n_pending``,
     ``means`` (rewards mapped to [0, 1]; NaN before the first), ``servable``, ``units`` and ``mask``
@@ -242,6 +120,7 @@ class ActiveSet:
         ([0.5, 1.0], 3)
     """
 
+    # The columns: these names, and no others, are annotated here.
     ids: Ints
     n_pulls: Floats
     n_rewards: Floats
@@ -267,28 +146,23 @@ class ActiveSet:
         *,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         has_window: bool = False,
-        totals: Totals | None = None,
-        restart: Restart | None = None,
-        marked_at: int = 0,
     ) -> None:
         self.space = space
         self.reward_range = reward_range
         self.has_window = has_window
-        self.totals = totals or Totals()
-        self.restart = restart or Restart()
-        self.marked_at = marked_at
+        self.totals, self.restart, self.marked_at = Totals(), Restart(), 0
         self.model_state: Mapping[str, Any] | None = None
         self.believed_at = 0
         self.skill = 1.0
         self.memory: Memory | None = None
         self.configs: list[Config] = []
-        self.n_servable = 0
-        self.n_retired = 0
-        self.n_unrewarded = 0
+        self.n_servable = self.n_retired = self.n_unrewarded = 0
         self._low, self._scale = 0.0, 1.0
         if reward_range is not None:
             low, high = usable_range(reward_range)
             self._low, self._scale = low, 1.0 / (high - low)
+        self._n_configs = space.n_configs
+        self._moment_due_at = LEAST_SPACING
         self._rows: dict[int, int] = {}
         self._identities: dict[str, int] = {}
         self._columns: dict[str, NDArray[Any]] = {}
@@ -309,8 +183,7 @@ class ActiveSet:
         for number, (config, rewards) in enumerate(arms, start=1):
             row = built.admit(number, space.validate(config))
             waiting = pending[number - 1] if number <= len(pending) else 0
-            for _ in range(len(rewards) + waiting):
-                built.count_pull(row)
+            built.count_pull(row, len(rewards) + waiting)
             for reward in rewards:
                 built.count_reward(row, float(reward), was_pending=True)
         return built
@@ -337,9 +210,7 @@ class ActiveSet:
 
     def state_of(self, row: int) -> ArmState:
         """The state of a row."""
-        if self.retired[row]:
-            return "retired"
-        return "active" if self.servable[row] else "paused"
+        return "retired" if self.retired[row] else "active" if self.servable[row] else "paused"
 
     @property
     def n_growing(self) -> int:
@@ -349,8 +220,7 @@ class ActiveSet:
     @property
     def exhausted(self) -> bool:
         """Whether every configuration of a finite space is an arm already."""
-        n_configs = self.space.n_configs
-        return n_configs is not None and len(self.configs) >= n_configs
+        return self._n_configs is not None and len(self.configs) >= self._n_configs
 
     @property
     def overall_mean(self) -> float:
@@ -388,6 +258,11 @@ class ActiveSet:
         """Rewards of the study when it last noticed a change; 0 before it did."""
         since = None if self.memory is None else self.memory.since
         return 0 if since is None else int(since["noticed"])
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether the memory should keep the counters as they are now."""
+        return self.totals.n_rewards >= self._moment_due_at
 
     def to_unit(self, reward: Number) -> Number:
         """A reward mapped to [0, 1] by the study's range (as it is when the range is open)."""
@@ -456,10 +331,6 @@ class ActiveSet:
         columns["marked_sums"][row] = usable_sum(tally.marked_sum, tally.marked_rewards)
         self._refresh_mean(row)
 
-    def put_totals(self, totals: Totals) -> None:
-        """Overwrite the counts of the whole study with the store's."""
-        self.totals = usable_totals(totals)
-
     def put_state(self, row: int, state: ArmState) -> None:
         """Set whether a row can be served and whether it counts in the growth schedule."""
         columns = self._columns
@@ -468,20 +339,13 @@ class ActiveSet:
         columns["servable"][row] = state == "active"
         columns["retired"][row] = state == "retired"
 
-    def count_pull(self, row: int) -> None:
-        """An arm was served."""
-        self._columns["n_pulls"][row] += 1
-        self._columns["n_pending"][row] += 1
-        t = self.totals
-        self.totals = Totals(t.n_pulls + 1, t.n_rewards, t.n_pending + 1, t.reward_sum)
-
-    def take_back_pull(self, row: int | None) -> None:
-        """An arm was not served after all."""
+    def count_pull(self, row: int | None, n: int = 1) -> None:
+        """An arm was served n times; with -1, it was not after all."""
         if row is not None:
-            self._columns["n_pulls"][row] -= 1
-            self._columns["n_pending"][row] -= 1
+            self._columns["n_pulls"][row] += n
+            self._columns["n_pending"][row] += n
         t = self.totals
-        self.totals = Totals(t.n_pulls - 1, t.n_rewards, t.n_pending - 1, t.reward_sum)
+        self.totals = Totals(t.n_pulls + n, t.n_rewards, t.n_pending + n, t.reward_sum)
 
     def count_reward(self, row: int | None, reward: float, *, was_pending: bool) -> None:
         """A pull got its reward; ``row`` is None for an arm that the space no longer allows."""
@@ -535,7 +399,7 @@ class ActiveSet:
 
     def put_memory(self, memory: Memory) -> dict[str, Any]:
         """Set what still speaks of now; returns the document that a store keeps."""
-        self.memory = memory
+        self.memory, self._moment_due_at = memory, memory.due_at
         self._columns["kept_rewards"][:] = self._columns["kept_sums"][:] = 0.0
         for row in np.flatnonzero(self.n_rewards).tolist():
             self._refresh_kept(row)
@@ -544,7 +408,7 @@ class ActiveSet:
     def load_memory(self, document: Mapping[str, Any]) -> None:
         """Put a document back."""
         is_bounded = self.reward_range is not None
-        self.put_memory(_usable(Memory.from_document(document, self._rows, is_bounded)))
+        self.put_memory(Memory.from_document(document, self._rows, is_bounded))
 
     def _refresh_kept(self, row: int) -> None:
         if self.memory is None:
@@ -564,13 +428,9 @@ class ActiveSet:
         self._refresh_kept(row)
 
     def _allocate(self, capacity: int) -> None:
-        shapes: dict[str, tuple[tuple[int, ...], type]] = {
-            name: ((capacity,), dtype) for name, dtype in _COLUMNS.items()
-        }
-        shapes["units"] = ((capacity, len(self.space)), np.float64)
-        shapes["mask"] = ((capacity, len(self.space)), np.bool_)
-        for name, (shape, dtype) in shapes.items():
-            column: NDArray[Any] = np.zeros(shape, dtype=dtype)
+        for name, kind in ActiveSet.__annotations__.items():
+            shape = (capacity, len(self.space)) if name in ("units", "mask") else (capacity,)
+            column: NDArray[Any] = np.zeros(shape, dtype=_DTYPES[kind])
             if name == "means":
                 column[:] = math.nan
             old = self._columns.get(name)

@@ -30,12 +30,7 @@ def kl_upper(means: Floats, budgets: Floats) -> Floats:
 
 
 def contenders(means: Floats, budgets: Floats) -> Ints:
-    """Rows whose ``kl_upper`` may be the highest; for a decision, which needs no others.
-
-    Example:
-        >>> contenders(np.array([0.5, 0.9, 0.9]), np.array([0.1, 0.1, 0.1])).tolist()
-        [1, 2]
-    """
+    """Rows whose ``kl_upper`` may be the highest; for a decision, which needs no others."""
     rows = possible(means, budgets)
     if len(rows) > _FEW:
         roots = kl_upper(means[rows], budgets[rows])

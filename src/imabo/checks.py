@@ -9,29 +9,25 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from imabo import oracles, policies
 from imabo.errors import InvalidConfig, InvalidReward, InvalidSetting
 from imabo.magnitude import LARGEST, NARROWEST
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
-from imabo.settings import check_count, check_positive, describe, is_number, restore
+from imabo.settings import check_count, check_positive, describe, is_number, restore, unfit
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores import Store
 from imabo.stores.base import StudyRecord
 from imabo.stores.refusals import study_exists
 
-if TYPE_CHECKING:
-    from imabo.engine.requests import Request
-
 MAX_COUNT: Final = 10_000  # pulls of one ask or of one page of the history, arms added together
 _LONGEST_NAME: Final = 200
-_LONGEST_CONTEXT: Final = 16_384  # bytes as JSON
 _SEED_BITS: Final = 128
 # The years that datetime can express, with a margin; served_at is shown as one.
-_EARLIEST, _LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
+EARLIEST, LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
 
 
 def checked_record(
@@ -39,7 +35,6 @@ def checked_record(
     space: object,
     policy: Policy | None,
     oracle: Oracle | None,
-    *,
     seed: object,
     reward_range: object,
     window_s: object,
@@ -61,10 +56,11 @@ def checked_record(
 
 def checked_name(name: object) -> str:
     """A study's name: text that any database can hold."""
-    return _checked_text("the study's name", name)
+    return checked_text("the study's name", name)
 
 
-def _checked_text(what: str, text: object) -> str:
+def checked_text(what: str, text: object) -> str:
+    """Text that any database can hold: the name of a study, the key of a request."""
     if isinstance(text, str) and 0 < len(text) <= _LONGEST_NAME and text.strip():
         try:
             text.encode()
@@ -73,11 +69,7 @@ def _checked_text(what: str, text: object) -> str:
         else:
             if "\0" not in text:
                 return text
-    raise InvalidSetting(
-        f"{what} is {show(text)}",
-        f"it must be text of 1 to {_LONGEST_NAME} characters",
-        "choose another",
-    )
+    raise unfit(what, text, f"it must be text of 1 to {_LONGEST_NAME} characters", "choose another")
 
 
 def checked_seed(seed: object) -> int:
@@ -86,20 +78,15 @@ def checked_seed(seed: object) -> int:
         return secrets.randbits(63)
     if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**_SEED_BITS:
         return seed
-    raise InvalidSetting(
-        f"seed is {show(seed)}",
-        f"it must be a whole number of at least 0 and below 2**{_SEED_BITS}",
-        "pass 0, say",
-    )
+    why = f"it must be a whole number of at least 0 and below 2**{_SEED_BITS}"
+    raise unfit("seed", seed, why, "pass 0, say")
 
 
 def checked_space(space: object) -> Space:
     """A space."""
     if isinstance(space, Space):
         return space
-    raise InvalidSetting(
-        f"space is {show(space)}", "it must be a Space", "write Space(temperature=Float(0, 1)), say"
-    )
+    raise unfit("space", space, "it must be a Space", "write Space(temperature=Float(0, 1)), say")
 
 
 def checked_range(ends: object) -> tuple[float, float] | None:
@@ -110,27 +97,20 @@ def checked_range(ends: object) -> tuple[float, float] | None:
         known = [float(end) for end in ends if is_number(end)]
         if len(known) == 2 and known[0] < known[1]:
             return _checked_ends(known[0], known[1])
-    raise InvalidSetting(
-        f"reward_range is {show(ends)}",
-        "it must be two finite numbers, the lower one first, or None for rewards without ends",
-        "pass (0.0, 1.0), say",
-    )
+    why = "it must be two finite numbers, the lower one first, or None for rewards without ends"
+    raise unfit("reward_range", ends, why, "pass (0.0, 1.0), say")
 
 
 def _checked_ends(low: float, high: float) -> tuple[float, float]:
     """Ends that squares and quotients of rewards can be worked out with."""
     if max(abs(low), abs(high)) > LARGEST:
-        raise InvalidSetting(
-            f"reward_range is {(low, high)!r}",
-            f"its ends must be at most {LARGEST:g} from zero: sums of squares must be numbers",
-            "report the rewards in a larger unit",
-        )
+        why = f"its ends must be at most {LARGEST:g} from zero: sums of squares must be numbers"
+        fix = "report the rewards in a larger unit"
+        raise InvalidSetting(f"reward_range is {(low, high)!r}", why, fix)
     if high - low < NARROWEST:
-        raise InvalidSetting(
-            f"reward_range is {(low, high)!r}",
-            f"its ends must be at least {NARROWEST:g} apart, so that rewards can be divided by it",
-            "report the rewards in a smaller unit",
-        )
+        why = f"its ends must be at least {NARROWEST:g} apart, so that rewards can be divided by it"
+        fix = "report the rewards in a smaller unit"
+        raise InvalidSetting(f"reward_range is {(low, high)!r}", why, fix)
     return low, high
 
 
@@ -151,60 +131,32 @@ def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
             value = math.inf
         if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
             if abs(value) > LARGEST:
-                raise InvalidReward(
-                    f"the reward is {show(reward)}",
-                    f"it must be at most {LARGEST:g} from zero: sums of squares must be numbers",
-                    "report the rewards in a larger unit, or leave the pull without a reward",
-                )
+                why = f"it must be at most {LARGEST:g} from zero: sums of squares must be numbers"
+                fix = "report the rewards in a larger unit, or leave the pull without a reward"
+                raise InvalidReward(f"the reward is {show(reward)}", why, fix)
             return value
     limits = "" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"
-    raise InvalidReward(
-        f"the reward is {show(reward)}",
-        f"it must be a finite number{limits}",
-        "map it into the range before telling it, or leave the pull without a reward",
-    )
+    why = f"it must be a finite number{limits}"
+    fix = "map it into the range before telling it, or leave the pull without a reward"
+    raise InvalidReward(f"the reward is {show(reward)}", why, fix)
 
 
-def checked_request(request: Request) -> Request:
-    """A request whose count, key and context a store can hold."""
-    check_count("count", request.count, least=1)
-    if request.count > MAX_COUNT:
-        raise InvalidSetting(
-            f"count is {show(request.count)}", f"one call gives at most {MAX_COUNT}", "ask again"
-        )
-    if request.key is not None:
-        _checked_text("key", request.key)
-    if request.context is not None:
-        _check_context(request.context)
-    return request
-
-
-def _check_context(context: object) -> None:
-    try:
-        size = len(json.dumps(context, allow_nan=False, separators=(",", ":")).encode())
-        why = f"it takes {size} bytes as JSON, and {_LONGEST_CONTEXT} are the most"
-    except (TypeError, ValueError, RecursionError) as error:
-        size, why = _LONGEST_CONTEXT + 1, f"it cannot be written as JSON ({error})"
-    if size > _LONGEST_CONTEXT:
-        raise InvalidSetting(
-            f"context is {show(context)}", why, "store it elsewhere and pass a reference to it"
-        )
+def checked_page(after: object, limit: object) -> None:
+    """Where a page of the history starts and how long it is."""
+    check_count("after", after)
+    check_count("limit", limit, least=1)
+    if isinstance(limit, int) and limit > MAX_COUNT:
+        raise unfit("limit", limit, f"one page has at most {MAX_COUNT} pulls", "read page by page")
 
 
 def checked_configs(configs: object) -> list[Mapping[str, object]]:
     """Configurations to add together; the space judges each of them."""
     if isinstance(configs, Mapping | str | bytes) or not isinstance(configs, Sequence):
-        raise InvalidSetting(
-            f"configs is {show(configs)}",
-            "it must be a list of configurations",
-            "pass [{...}, {...}], or use add_arm for one",
-        )
+        why = "it must be a list of configurations"
+        raise unfit("configs", configs, why, "pass [{...}, {...}], or use add_arm for one")
     if len(configs) > MAX_COUNT:
-        raise InvalidSetting(
-            f"there are {len(configs)} configs",
-            f"one call adds at most {MAX_COUNT}",
-            "add them in parts",
-        )
+        why = f"one call adds at most {MAX_COUNT}"
+        raise InvalidSetting(f"there are {len(configs)} configs", why, "add them in parts")
     return list(configs)
 
 
@@ -215,11 +167,9 @@ def valid_configs(space: Space, configs: Sequence[Mapping[str, object]]) -> list
         try:
             found.append(space.validate(config))
         except InvalidConfig as error:
-            raise InvalidConfig(
-                f"configuration {number} of {len(configs)} is refused: {error.what}",
-                f"{error.why}, and they are added together or not at all",
-                error.fix,
-            ) from error
+            what = f"configuration {number} of {len(configs)} is refused: {error.what}"
+            why = f"{error.why}, and they are added together or not at all"
+            raise InvalidConfig(what, why, error.fix) from error
     return found
 
 
@@ -227,33 +177,25 @@ def checked_clock(clock: object) -> Callable[[], float]:
     """Something to ask for the time; what it says is checked each time."""
     if callable(clock):
         return clock
-    raise InvalidSetting(
-        f"clock is {show(clock)}",
-        "it must be a function that returns seconds",
-        "pass time.time, or leave it out",
-    )
+    why = "it must be a function that returns seconds"
+    raise unfit("clock", clock, why, "pass time.time, or leave it out")
 
 
 def checked_time(seconds: object) -> float:
     """What the clock says."""
-    if isinstance(seconds, (int, float)) and _EARLIEST <= seconds <= _LATEST:
+    if isinstance(seconds, (int, float)) and EARLIEST <= seconds <= LATEST:
         return float(seconds)
-    raise InvalidSetting(
-        f"the clock said {show(seconds)}",
-        "it must return seconds since 1970 as a number, in the years 2 to 9998",
-        "pass another clock, or leave it out",
-    )
+    why = "it must return seconds since 1970 as a number, in the years 2 to 9998"
+    fix = "pass another clock, or leave it out"
+    raise InvalidSetting(f"the clock said {show(seconds)}", why, fix)
 
 
 def checked_moment(moment: object) -> float:
     """A time with its zone, as seconds since 1970."""
     if isinstance(moment, datetime) and moment.tzinfo is not None:
         return checked_time(moment.timestamp())
-    raise InvalidSetting(
-        f"the time is {show(moment)}",
-        "it must be a datetime with a time zone",
-        "pass datetime.now(UTC) - timedelta(days=30), say",
-    )
+    why = "it must be a datetime with a time zone"
+    raise unfit("the time", moment, why, "pass datetime.now(UTC) - timedelta(days=30), say")
 
 
 def checked_policy(policy: Policy | None) -> Policy:
@@ -283,11 +225,9 @@ def stored_oracle(given: Oracle | None, stored: Mapping[str, Any]) -> Oracle:
 def _check_part(argument: str, part: object, kind: type) -> None:
     if part is None or isinstance(part, kind):
         return
-    raise InvalidSetting(
-        f"{argument} is {show(part)}",
-        f"it must be an instance of {kind.__module__}.{kind.__name__}",
-        f"leave {argument} out for the default",
-    )
+    why = f"it must be an instance of {kind.__module__}.{kind.__name__}"
+    fix = f"leave {argument} out for the default"
+    raise InvalidSetting(f"{argument} is {show(part)}", why, fix)
 
 
 def _stored_part(
@@ -297,11 +237,9 @@ def _stored_part(
         return restore(stored, _classes(kind, module), argument)
     _check_part(argument, given, kind)
     if _canonical(describe(given)) != _canonical(_as_today(stored, kind, module)):
-        raise InvalidSetting(
-            f"{argument} is {given!r}",
-            f"the study was created with {dict(stored)!r}",
-            f"leave {argument} out, or pass one with these settings",
-        )
+        why = f"the study was created with {dict(stored)!r}"
+        fix = f"leave {argument} out, or pass one with these settings"
+        raise InvalidSetting(f"{argument} is {given!r}", why, fix)
     return given
 
 

@@ -48,14 +48,8 @@ def bounded_interval(n: Floats, sums: Floats, level: float) -> tuple[Floats, Flo
 def contenders(n: Floats, sums: Floats, level: float, count: int) -> Ints:
     """Places of the arms whose lower ends may be among the highest ones, in order.
 
-    A few more than ``count``, and surely those: use it where only the best of many arms need the
-    search for their ends in ``bounded_interval``.
-
-    Args:
-        n: Number of rewards of each arm, at least 1.
-        sums: Their sums, in [0, n].
-        level: Coverage, in (0, 1).
-        count: How many of the highest lower ends are wanted, at least 1.
+    A few more than ``count``, and surely those: use it where only the best of many arms, each with
+    a reward, need the search for their ends in ``bounded_interval``.
 
     Example:
         >>> n, sums = np.full(5, 100.0), np.array([10.0, 80.0, 20.0, 95.0, 30.0])

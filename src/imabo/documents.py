@@ -1,19 +1,68 @@
-"""Studies and what they show as JSON documents: the service's and the commands'."""
+"""An arm, a pull, a study: from what a store keeps to what a study shows, and on to JSON."""
 
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from imabo.arms import Arm, Pull
-from imabo.events import Event
-from imabo.recommend import Best
-from imabo.records import to_datetime
-from imabo.stores.base import Snapshot
+from imabo.arms import Arm, Pull, Tally, make_id
+from imabo.magnitude import usable_sum
+from imabo.space import Config
+from imabo.stores.base import ArmRecord, PullRecord, Snapshot
+
+if TYPE_CHECKING:
+    from imabo.events import Event
+    from imabo.recommend import Best
 
 Document: TypeAlias = dict[str, Any]
+
+
+@lru_cache(256)  # pulls that are served together have one time
+def to_datetime(seconds: float) -> datetime:
+    """A store's time as an aware datetime."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def to_arm(record: ArmRecord) -> Arm:
+    """An arm as a study shows it."""
+    tally = record.tally
+    return Arm(
+        id=record.id,
+        config=dict(record.config),
+        origin=record.origin,
+        state=record.state,
+        n_pulls=tally.n_pulls,
+        n_rewards=tally.n_rewards,
+        n_pending=tally.n_pending,
+        mean=mean_of(tally),
+        parent=record.parent,
+        admitted_at=to_datetime(record.admitted_at),
+    )
+
+
+def mean_of(tally: Tally) -> float | None:
+    """The mean of an arm's rewards; None without one."""
+    n = tally.n_rewards
+    return usable_sum(tally.reward_sum, float(n)) / n if n else None
+
+
+def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pull:
+    """A pull as a study shows it."""
+    rewarded_at = record.rewarded_at
+    return Pull(
+        id=make_id(token, record.number),
+        arm=record.arm,
+        config=dict(configs[record.arm]),
+        reason=record.reason,
+        served_at=to_datetime(record.served_at),
+        state=record.state,
+        reward=record.reward,
+        rewarded_at=None if rewarded_at is None else to_datetime(rewarded_at),
+        context=record.context,
+    )
 
 
 @lru_cache(256)  # pulls that are served together have one time
@@ -67,18 +116,8 @@ def pull_document(pull: Pull, study: str) -> Document:
 
 def arm_document(arm: Arm) -> Document:
     """An arm."""
-    return {
-        "id": arm.id,
-        "config": arm.config,
-        "origin": arm.origin,
-        "state": arm.state,
-        "n_pulls": arm.n_pulls,
-        "n_rewards": arm.n_rewards,
-        "n_pending": arm.n_pending,
-        "mean": arm.mean,
-        "parent": arm.parent,
-        "admitted_at": stamp(arm.admitted_at),
-    }
+    fields = {name: getattr(arm, name) for name in Arm.__slots__}
+    return fields | {"admitted_at": stamp(arm.admitted_at)}
 
 
 def best_document(best: Best) -> Document:
@@ -98,9 +137,4 @@ def best_document(best: Best) -> Document:
 
 def event_document(event: Event) -> Document:
     """An event, with its words beside its data."""
-    return {
-        "kind": event.kind,
-        "at": stamp(event.at),
-        "data": dict(event.data),
-        "text": str(event),
-    }
+    return {"kind": event.kind, "at": stamp(event.at), "data": dict(event.data), "text": str(event)}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from imabo.arms import ActiveSet, Floats, Ints, Restart
-from imabo.memory import LEAST_SPACING, Memory
+from imabo.memory import Memory
 from imabo.settings import is_number
 from imabo.space import Choice, Scalar
 from imabo.space.scalars import show
@@ -85,12 +85,6 @@ def remember(arms: ActiveSet) -> Memory:
         )
     kept = memory.with_moment(arms.totals.n_rewards, arms.n_rewards, arms.unit_sums())
     return _refitted(arms, kept)
-
-
-def is_moment(arms: ActiveSet) -> bool:
-    """Whether ``remember`` is due."""
-    n = arms.totals.n_rewards
-    return n >= LEAST_SPACING if arms.memory is None else arms.memory.is_due(n)
 
 
 class Compared(NamedTuple):

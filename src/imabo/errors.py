@@ -6,6 +6,7 @@ what happened, with the value; why that was refused; what to do about it.
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 
@@ -27,6 +28,11 @@ class ImaboError(Exception):
 
     code: ClassVar[str] = "error"
 
+    def __init_subclass__(cls) -> None:
+        """The code of ``UnknownPull`` is ``unknown_pull``; codes are promised, so are the names."""
+        if "code" not in vars(cls):
+            cls.code = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
     def __init__(self, what: str, why: str, fix: str) -> None:
         super().__init__(what, why, fix)
         self.what = what
@@ -40,136 +46,90 @@ class ImaboError(Exception):
 class InvalidSpace(ImaboError, ValueError):
     """A search space (or one of its parameters) that makes no sense."""
 
-    code = "invalid_space"
-
 
 class InvalidConfig(ImaboError, ValueError):
     """A configuration that the space does not allow."""
-
-    code = "invalid_config"
 
 
 class InvalidSetting(ImaboError, ValueError):
     """An argument of a study, a policy, an oracle or a store that cannot be used."""
 
-    code = "invalid_setting"
-
 
 class InvalidReward(ImaboError, ValueError):
     """A reward that is not a finite number inside the study's reward range."""
-
-    code = "invalid_reward"
 
 
 class RewardConflict(ImaboError):
     """A second reward for a pull that differs from the first."""
 
-    code = "reward_conflict"
-
 
 class KeyConflict(ImaboError):
     """A key of a request that was used for another request before."""
-
-    code = "key_conflict"
 
 
 class UnknownPull(ImaboError, LookupError):
     """A pull id that this study never handed out."""
 
-    code = "unknown_pull"
-
 
 class UnknownArm(ImaboError, LookupError):
     """An arm id that this study does not have."""
-
-    code = "unknown_arm"
 
 
 class UnknownStudy(ImaboError, LookupError):
     """A study name that the store does not have."""
 
-    code = "unknown_study"
-
 
 class StudyExists(ImaboError):
     """A different study already has this name."""
-
-    code = "study_exists"
 
 
 class NothingToServe(ImaboError):
     """Every arm is paused or retired, and no new one can be admitted."""
 
-    code = "nothing_to_serve"
-
 
 class NoRewards(ImaboError):
     """A question that only rewards can answer, asked before the first one came."""
-
-    code = "no_rewards"
 
 
 class MissingExtra(ImaboError, ImportError):
     """An optional library is needed and not installed; the message names the extra."""
 
-    code = "missing_extra"
-
 
 class MissingData(ImaboError, LookupError):
     """A data set that imabo does not ship and that was not found."""
-
-    code = "missing_data"
 
 
 class ReplayMismatch(ImaboError):
     """A log whose decisions this version of the code does not reproduce."""
 
-    code = "replay_mismatch"
-
 
 class StoreError(ImaboError):
     """The store could not do what was asked; nothing was half-written."""
-
-    code = "store_error"
 
 
 class SchemaTooNew(StoreError):
     """A database written by a newer version of imabo."""
 
-    code = "schema_too_new"
-
 
 class StoreClosed(StoreError):
     """A study or store used after it was closed."""
-
-    code = "store_closed"
 
 
 class OutboxFull(StoreError):
     """A reward that a client could neither deliver nor keep: its file holds as many as it may."""
 
-    code = "outbox_full"
-
 
 class Unavailable(ImaboError):
     """The service did not answer, or not in a way that imabo's clients understand."""
-
-    code = "unavailable"
 
 
 class Unauthorized(ImaboError):
     """A call to the service without a key that it knows."""
 
-    code = "unauthorized"
-
 
 class Forbidden(ImaboError):
     """A call to the service with a key that does not allow it."""
 
-    code = "forbidden"
-
 
 class Refused(ImaboError):
     """A call that the service refused for a reason that has no class of its own here."""
-
-    code = "refused"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from imabo.records import to_datetime
+from imabo.documents import to_datetime
 from imabo.stores.base import LogEntry, StudyRecord
 
 EventKind = Literal["created", "state", "arm", "arms", "space", "drift"]

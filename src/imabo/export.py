@@ -44,11 +44,9 @@ def export_format(target: str | os.PathLike[str] | TextIO, form: str | None) -> 
         if isinstance(target, (str, os.PathLike)):
             form = os.path.splitext(os.fspath(target))[1].lstrip(".")
     if form not in ("jsonl", "csv"):
-        raise InvalidSetting(
-            f"the format is {form!r}",
-            "a study is exported as 'jsonl' or 'csv'",
-            "pass format='jsonl' or a path that ends in .jsonl or .csv",
-        )
+        why = "a study is exported as 'jsonl' or 'csv'"
+        fix = "pass format='jsonl' or a path that ends in .jsonl or .csv"
+        raise InvalidSetting(f"the format is {form!r}", why, fix)
     return form
 
 

@@ -45,12 +45,7 @@ def usable_sum(total: Count, n: Count) -> Count:
 
 
 def usable_squares(squares: Count, n: Count) -> Count:
-    """The sum of the squares of n rewards, within the same limit.
-
-    Example:
-        >>> usable_squares(2.5, 3.0), usable_squares(float("inf"), 1.0) == LARGEST * LARGEST
-        (2.5, True)
-    """
+    """The sum of the squares of n rewards, within the same limit."""
     found: Count = _within(squares, 0.0 * n, LARGEST * LARGEST * n)
     return found
 

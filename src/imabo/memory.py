@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from imabo.magnitude import LARGEST
+
 Floats = NDArray[np.float64]
 
 _HAZARD: Final = 1.0 / 4000.0  # prior probability that an arm changed, for each reward of the study
@@ -25,6 +27,7 @@ _AGES: Final = 3.0  # of three moments, the first is this many times as old as t
 _LIKELY: Final = 0.1  # posterior probability from which on an interval allows for a change
 _STRONGEST: Final = 10.0  # rewards that the prior of a stretch counts for, at most
 _LEAST_SHAPE: Final = 0.02
+_LARGEST_SUM: Final = 1e15 * LARGEST
 _LARGEST: Final = 50.0  # log odds beyond which a change is certain
 
 
@@ -85,10 +88,12 @@ class Memory:
         """Arms that were there at the last moment; later ones have nothing to forget."""
         return len(self.base)
 
-    def is_due(self, n_rewards: int) -> bool:
-        """Whether another moment should be kept."""
+    @property
+    def due_at(self) -> int:
+        """Rewards of the study at which another moment should be kept."""
         last = self.moments[-1] if self.moments else 0
-        return n_rewards - last >= max(LEAST_SPACING, n_rewards // _SPACING)
+        # The first n with n - last >= max(LEAST_SPACING, n // _SPACING).
+        return last + max(LEAST_SPACING, (last - 1) // (_SPACING - 1))
 
     def with_moment(self, n_rewards: int, counts: Floats, sums: Floats) -> Memory:
         """With the counters of now; of the older moments those stay whose ages grow."""
@@ -251,12 +256,11 @@ class Memory:
             arrays[name] = np.zeros((*shape, n_rows))
             arrays[name][..., at] = read.reshape(*shape, len(document["arms"]))[..., places]
         numbers: dict[str, Any] = {name: float(document[name]) for name in _NUMBERS}
+        for name in ("sums", "base_sums", "left_sums"):
+            # What a database from before holds can be squared then, as today's rewards can.
+            arrays[name] = np.clip(arrays[name], -_LARGEST_SUM, _LARGEST_SUM)
         return cls(
-            moments=moments,
-            **arrays,
-            **numbers,
-            is_bounded=is_bounded,
-            since=document["since"],
+            moments=moments, **arrays, **numbers, is_bounded=is_bounded, since=document["since"]
         )
 
 

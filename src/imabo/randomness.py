@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 
+@dataclass(slots=True)
 class Draws:
     """Random numbers that depend on the study's seed and the decision's number alone.
 
@@ -16,12 +19,9 @@ class Draws:
         True
     """
 
-    __slots__ = ("_rng", "number", "seed")
-
-    def __init__(self, seed: int, number: int) -> None:
-        self.seed = seed
-        self.number = number
-        self._rng: np.random.Generator | None = None
+    seed: int
+    number: int
+    _rng: np.random.Generator | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def rng(self) -> np.random.Generator:

@@ -12,7 +12,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
 from imabo.errors import NoRewards
-from imabo.policies.expectations import expected_means, pooled_variance, prior_counts
+from imabo.policies.counts import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
 from imabo.space import Config
 
@@ -54,11 +54,9 @@ def recommend(arms: ActiveSet, level: float) -> Best:
     check_fraction("level", level)
     rows = np.flatnonzero(arms.servable & (arms.n_rewards > 0))
     if not len(rows):
-        raise NoRewards(
-            "no active arm has a reward yet",
-            "the best arm is chosen by its rewards",
-            "serve some requests with ask() and report them with tell() first",
-        )
+        why = "the best arm is chosen by its rewards"
+        fix = "serve some requests with ask() and report them with tell() first"
+        raise NoRewards("no active arm has a reward yet", why, fix)
     since = None if arms.memory is None else arms.memory.since
     if arms.prior_counts.any() or since is not None:
         cautious = _shrunk(arms)[rows]

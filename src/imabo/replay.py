@@ -13,7 +13,6 @@ from imabo.arms import Origin
 from imabo.checks import (
     checked_configs,
     checked_record,
-    checked_request,
     checked_reward,
     checked_time,
     stored_oracle,
@@ -21,6 +20,7 @@ from imabo.checks import (
 )
 from imabo.drift import Drift
 from imabo.engine import Engine
+from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
@@ -122,14 +122,14 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
     served as logged: the view that such a proposal was made from is not in the log.
     """
     as_logged = False
-    engine.feedback.is_watching = False  # when a change was noticed is in the log
+    engine.rewards.is_watching = False  # when a change was noticed is in the log
     done: Counter[str] = Counter()
     for number, entry in entries:
         as_logged = as_logged or entry.get("reason") in ("prepared", "waiting")
         _apply_entry(engine, number, entry, as_logged)
         kind = entry["kind"]
         done["followed" if kind == "ask" and as_logged else kind] += 1
-    engine.feedback.is_watching = True
+    engine.rewards.is_watching = True
     changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "drift"))
     return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
@@ -140,11 +140,9 @@ def _apply_entry(engine: Engine, number: int, entry: Entry, as_logged: bool) -> 
         engine.replica.clock = lambda: at
         made, logged = _apply(engine, entry, as_logged)
     if made != logged:
-        raise ReplayMismatch(
-            f"line {number} of the log came out as {show(made, 300)}",
-            f"the log has {show(logged, 300)}",
-            "replay a whole, unedited log with the version of imabo that wrote it",
-        )
+        why = f"the log has {show(logged, 300)}"
+        fix = "replay a whole, unedited log with the version of imabo that wrote it"
+        raise ReplayMismatch(f"line {number} of the log came out as {show(made, 300)}", why, fix)
 
 
 @contextmanager
@@ -162,11 +160,9 @@ def _replaying(number: int) -> Iterator[None]:
         ArithmeticError,
         ImaboError,
     ) as error:
-        raise ReplayMismatch(
-            f"line {number} of the log cannot be replayed",
-            f"{type(error).__name__}: {error}",
-            "check that the log is whole and was not edited",
-        ) from error
+        why = f"{type(error).__name__}: {error}"
+        fix = "check that the log is whole and was not edited"
+        raise ReplayMismatch(f"line {number} of the log cannot be replayed", why, fix) from error
 
 
 def _entries(lines: Iterable[str | bytes]) -> Iterator[tuple[int, Entry]]:
@@ -177,11 +173,8 @@ def _entries(lines: Iterable[str | bytes]) -> Iterator[tuple[int, Entry]]:
             entry = None
         if not isinstance(entry, dict):
             text = line[:_SHOWN].decode("utf-8", "replace") if isinstance(line, bytes) else line
-            raise ReplayMismatch(
-                f"line {number} of the log is {show(text)}",
-                "it is not a JSON object",
-                "check that the log is whole",
-            )
+            why, fix = "it is not a JSON object", "check that the log is whole"
+            raise ReplayMismatch(f"line {number} of the log is {show(text)}", why, fix)
         yield number, entry
 
 
@@ -192,21 +185,21 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return _follow(engine, entry)
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
-        (served,) = engine.asks.serve([checked_request(Request(context=entry.get("context")))])
-        (pull,) = [] if isinstance(served, KeyConflict) else served.pulls
-        config = engine.replica.view.config_of(pull.arm)
+        number = engine.replica.view.totals.n_pulls + 1
+        (asked,) = engine.asks.serve([checked_request(Request(context=entry.get("context")))])
+        (pull,) = [] if isinstance(asked, KeyConflict) else asked.pulls
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
-        return (pull.number, pull.arm, pull.reason, config), logged
+        return (number, pull.arm, pull.reason, pull.config), logged
     if kind == "tell":
         number = _known(entry["pull"], engine.replica.view.totals.n_pulls)
         reward = checked_reward(entry["reward"], engine.replica.record.reward_range)
-        (told,) = engine.feedback.reward_many([(number, reward)])
+        (told,) = engine.rewards.reward_many([(number, reward)])
         if isinstance(told, ImaboError):
             raise told
         return None, None
     if kind == "expire":
         # The log has an entry only when something expired.
-        return engine.feedback.expire_before(checked_time(entry["before"])) > 0, True
+        return engine.replica.expire(checked_time(entry["before"])) > 0, True
     if kind == "space":
         engine.changes.update_space(Space.from_dict(entry["space"]))
         return None, None

@@ -14,6 +14,11 @@ from imabo.space.scalars import show
 T = TypeVar("T")
 
 
+def unfit(name: str, value: object, why: str, fix: str) -> InvalidSetting:
+    """The refusal of a setting, with the value that it has."""
+    return InvalidSetting(f"{name} is {show(value)}", why, fix)
+
+
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is an int or a float, finite and not a bool.
 
@@ -36,9 +41,7 @@ def check_number(name: str, value: object, low: float, high: float, *, closed: b
         if inside:
             return
     ends = f"[{low}, {high}]" if closed else f"({low}, {high})"
-    raise InvalidSetting(
-        f"{name} is {show(value)}", f"it must be a number in {ends}", f"pass another {name}"
-    )
+    raise unfit(name, value, f"it must be a number in {ends}", f"pass another {name}")
 
 
 def check_fraction(name: str, value: object) -> None:
@@ -54,28 +57,22 @@ def check_positive(name: str, value: object) -> None:
 def check_count(name: str, value: object, *, least: int = 0) -> None:
     """Refuse anything but a whole number of at least ``least``."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InvalidSetting(
-            f"{name} is {show(value)}",
-            f"it must be a whole number of at least {least}",
-            f"pass another {name}",
-        )
+        why = f"it must be a whole number of at least {least}"
+        raise unfit(name, value, why, f"pass another {name}")
 
 
 def check_flag(name: str, value: object) -> None:
     """Refuse anything but True and False."""
     if not isinstance(value, bool):
-        raise InvalidSetting(f"{name} is {show(value)}", "it must be True or False", "pass one")
+        raise unfit(name, value, "it must be True or False", "pass one")
 
 
 def check_one_of(name: str, value: object, allowed: Iterable[str]) -> None:
     """Refuse anything but one of the allowed words."""
     allowed = list(allowed)
     if value not in allowed:
-        raise InvalidSetting(
-            f"{name} is {show(value)}",
-            f"it must be one of {', '.join(map(repr, allowed))}",
-            "pass one of these",
-        )
+        why = f"it must be one of {', '.join(map(repr, allowed))}"
+        raise unfit(name, value, why, "pass one of these")
 
 
 def describe(part: object) -> dict[str, Any]:
@@ -87,11 +84,9 @@ def describe(part: object) -> dict[str, Any]:
         {'type': 'UCBAIR', 'beta': 0.4}
     """
     if not dataclasses.is_dataclass(part) or isinstance(part, type):
-        raise InvalidSetting(
-            f"{part!r} cannot be stored with a study",
-            "a policy or an oracle is a frozen dataclass whose fields are JSON-safe",
-            "make it one, or pass one from imabo.policies or imabo.oracles",
-        )
+        why = "a policy or an oracle is a frozen dataclass whose fields are JSON-safe"
+        fix = "make it one, or pass one from imabo.policies or imabo.oracles"
+        raise InvalidSetting(f"{part!r} cannot be stored with a study", why, fix)
     written: dict[str, Any] = {"type": type(part).__name__}
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
@@ -99,11 +94,9 @@ def describe(part: object) -> dict[str, Any]:
     try:
         plain: dict[str, Any] = json.loads(json.dumps(written, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise InvalidSetting(
-            f"{show(part)} cannot be stored with a study",
-            f"its fields must be JSON-safe ({error})",
-            "use numbers, texts, lists and dicts for its fields",
-        ) from error
+        why = f"its fields must be JSON-safe ({error})"
+        fix = "use numbers, texts, lists and dicts for its fields"
+        raise InvalidSetting(f"{show(part)} cannot be stored with a study", why, fix) from error
     return plain
 
 
@@ -112,11 +105,9 @@ def restore(description: Mapping[str, Any], classes: Mapping[str, type[T]], argu
     fields = dict(description)
     name = fields.pop("type", None)
     if name not in classes:
-        raise InvalidSetting(
-            f"the study's {argument} is a {name!r}",
-            f"imabo itself knows {', '.join(sorted(classes))}",
-            f"pass your own with Study.open(..., {argument}=...)",
-        )
+        why = f"imabo itself knows {', '.join(sorted(classes))}"
+        fix = f"pass your own with Study.open(..., {argument}=...)"
+        raise InvalidSetting(f"the study's {argument} is a {name!r}", why, fix)
     for key, value in fields.items():
         if isinstance(value, Mapping) and "type" in value:
             fields[key] = restore(value, classes, argument)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 
-from imabo.records import make_id, to_datetime
+from imabo.arms import make_id
+from imabo.documents import to_datetime
 from imabo.stores import Store, open_store
 from imabo.stores.base import PullRecord
 from imabo.testing.audit import audit

@@ -8,17 +8,22 @@ import numpy as np
 import pytest
 from scipy.stats import truncnorm
 
-from imabo.density.truncated import (
-    Floats,
-    log_interval,
-    log_mass,
-    log_normaliser,
-    log_pdf,
-    quantile,
-)
+from imabo.density.truncated import LOG_SQRT_TAU, Floats, log_mass, log_normaliser, quantile
 
 MEANS = [-0.5, 0.0, 0.03, 0.5, 0.8, 1.0, 1.7]
 SIGMAS = [0.01, 0.1, 0.4, 1.0]
+
+
+def log_pdf(x: Floats, mean: Floats, sigma: Floats) -> Floats:
+    """Log density at x of the normal truncated to [0, 1]; -inf outside."""
+    z = (x - mean) / sigma
+    inside = -0.5 * z * z - np.log(sigma) - LOG_SQRT_TAU - log_normaliser(mean, sigma)
+    return np.where((x >= 0.0) & (x <= 1.0), inside, -np.inf)
+
+
+def log_interval(lo: Floats, hi: Floats, mean: Floats, sigma: Floats) -> Floats:
+    """Log probability of the cell [lo, hi] under the normal truncated to [0, 1]."""
+    return log_mass((lo - mean) / sigma, (hi - mean) / sigma) - log_normaliser(mean, sigma)
 
 
 def arr(*values: float) -> Floats:

@@ -10,7 +10,7 @@ import pytest
 
 from imabo import Choice, Space, insight, oracles, policies
 from imabo.insight import StudySnapshot
-from imabo.policies.feedback import feedback_rate
+from imabo.policies.counts import feedback_rate
 from imabo.testing.study.base import ManualClock
 from tests.insight.story import by_model, changed, eventful, go_on, instant, make, situations
 

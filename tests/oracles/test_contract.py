@@ -63,8 +63,8 @@ class TestTheContractRefuses:
     @pytest.mark.parametrize("oracle", [Repeats(), GivesUp()], ids=["repeats", "gives up"])
     def test_an_oracle_that_does_not_use_the_space_up(self, oracle: Oracle) -> None:
         with pytest.raises(AssertionError):
-            self.contract.test_it_uses_a_finite_space_up_and_then_says_so(oracle, "grid")
+            self.contract.test_it_uses_a_finite_space_up_and_then_says_so(oracle)
 
     def test_an_oracle_that_changes_its_input(self) -> None:
         with pytest.raises(AssertionError, match="changed the scores"):
-            self.contract.test_proposing_changes_nothing(Meddles(), "300 arms")
+            self.contract.test_proposing_changes_nothing(Meddles())

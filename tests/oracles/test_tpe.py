@@ -11,7 +11,7 @@ import pytest
 from imabo import Choice, Float, Int, Space
 from imabo.arms import ActiveSet
 from imabo.oracles import TPE, Proposal
-from imabo.oracles.split import split_by_score
+from imabo.oracles.groups import split_by_score
 from imabo.space import Config
 
 from .sets import grown, proposals, sampled

@@ -10,7 +10,7 @@ import pytest
 from imabo import Choice, Float, Int, Space, Study
 from imabo.arms import ActiveSet, Restart
 from imabo.oracles import GP, TPE, Mutate, Oracle, Random
-from imabo.oracles.unseen import try_unseen
+from imabo.oracles.local import try_unseen
 from imabo.space import Config, Parameter
 
 from .sets import sampled

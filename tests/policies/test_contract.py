@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from dataclasses import dataclass, field
 
@@ -63,20 +64,21 @@ class TestTheContractRefuses:
 
     def test_a_policy_with_a_memory(self) -> None:
         with pytest.raises(AssertionError, match="remembers"):
-            self.contract.test_deciding_changes_nothing(Remembers(), "one arm")
+            self.contract.test_deciding_changes_nothing(Remembers())
 
     @pytest.mark.parametrize("situation", ["some paused or retired", "exhausted"])
     def test_a_policy_that_ignores_states_and_the_end_of_the_space(self, situation: str) -> None:
+        check = PolicyContract.test_it_serves_active_arms_and_expands_only_where_it_can
+        with pytest.raises(AssertionError) as caught:
+            check(self.contract, Careless())
+        assert caught.value.__notes__ == ["with situation = 'some paused or retired'"]
         with pytest.raises(AssertionError):
-            self.contract.test_it_serves_active_arms_and_expands_only_where_it_can(
-                Careless(), situation
-            )
+            inspect.unwrap(check)(self.contract, Careless(), situation)
 
     def test_a_policy_that_cannot_be_replayed(self) -> None:
+        check = PolicyContract.test_the_same_view_and_draws_give_the_same_decision
         with pytest.raises(AssertionError, match="two answers"):
-            self.contract.test_the_same_view_and_draws_give_the_same_decision(
-                Restless(), "all pending"
-            )
+            inspect.unwrap(check)(self.contract, Restless(), "all pending")
 
     def test_a_policy_that_is_no_frozen_dataclass(self) -> None:
         class Plain(IMOSS):

@@ -10,12 +10,13 @@ from typing import Any, Final, Literal
 
 import pytest
 
-from imabo import Choice, Float, Space, Study
+from imabo import Choice, Float, Pull, Space, Study
+from imabo.arms import number_of
 from imabo.engine import Engine
-from imabo.engine.requests import Request, Served
+from imabo.engine.asks import checked_request
+from imabo.engine.requests import Asked, Request
 from imabo.errors import InvalidSetting, StoreError
 from imabo.stores import MemoryStore, SQLiteStore, Store
-from imabo.stores.base import PullRecord
 from imabo.testing.study.base import ManualClock, facts_of, mixed_space
 
 from .believer import Believer, Trusting
@@ -51,15 +52,20 @@ def make(store: Store, rounds: int = 0, oracle: Believer | None = None) -> Engin
     return engine
 
 
-def play(engine: Engine, rounds: int) -> list[PullRecord]:
+def ask(engine: Engine, count: int = 1) -> list[Pull]:
+    (asked,) = engine.asks.serve([checked_request(Request(count))])
+    assert isinstance(asked, Asked)
+    return asked.pulls
+
+
+def play(engine: Engine, rounds: int) -> list[tuple[int, int, str]]:
     pulls = []
     for _ in range(rounds):
-        (served,) = engine.asks.serve([Request()])
-        assert isinstance(served, Served)
-        (pull,) = served.pulls
-        reward = reward_of(engine.replica.view.config_of(pull.arm))
-        engine.feedback.reward_many([(pull.number, reward)])
-        pulls.append(pull)
+        (pull,) = ask(engine)
+        number = number_of(engine.replica.record.token, pull.id)
+        assert number is not None
+        engine.rewards.reward_many([(number, reward_of(pull.config))])
+        pulls.append((number, pull.arm, pull.reason))
     return pulls
 
 
@@ -106,12 +112,12 @@ def test_an_arm_that_no_model_spoke_of_has_no_prior(store: Store) -> None:
 def test_a_batch_keeps_the_beliefs_of_its_last_admission(store: Store) -> None:
     live = make(store)
     before = live.replica.n_arms
-    live.asks.serve([Request(80)])
+    ask(live, 80)
     assert live.replica.n_arms - before > 3
     assert beliefs_in(live) == beliefs_in(engine_of(store))
     single = make(MemoryStore())
     for _ in range(80):
-        single.asks.serve([Request(1)])
+        ask(single, 1)
     assert beliefs_in(single) == beliefs_in(live)
 
 
@@ -153,19 +159,19 @@ def test_beliefs_that_make_no_sense_are_refused_and_nothing_is_half_written(
     oracle = Believer(fault, sound_arms=8)
     live = make(store, oracle=oracle)
     # A sound batch first; the one that fails has sound admissions, too.
-    live.asks.serve([Request(20)])
+    ask(live, 20)
     study = Study.open("s", store=store, policy=Trusting(), oracle=oracle)
     before, facts = beliefs_in(live), facts_of(study)
     assert live.replica.n_arms < 8
     for _ in range(2):
         with pytest.raises(InvalidSetting, match="beliefs"):
-            live.asks.serve([Request(500)])
+            ask(live, 500)
         assert beliefs_in(live) == before
         assert facts_of(study) == facts
         assert len(live.replica.view) == live.replica.n_arms == facts[0]["n_arms"]
     # A corrected oracle goes on as if nothing had been.
     twin = make(MemoryStore())
-    twin.asks.serve([Request(20)])
+    ask(twin, 20)
     assert play(engine_of(store), 60) == play(twin, 60)
 
 
@@ -186,6 +192,6 @@ def test_a_write_that_fails_leaves_view_and_store_in_step(
     with monkeypatch.context() as patch:
         patch.setattr(store, "serve", fail)
         with pytest.raises(StoreError, match="broke"):
-            live.asks.serve([Request(60)])
+            ask(live, 60)
     assert (beliefs_in(live) == before) is not after
     assert beliefs_in(live) == beliefs_in(engine_of(store))

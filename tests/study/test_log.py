@@ -11,7 +11,7 @@ import pytest
 from imabo import Choice, Space, Study, oracles, policies
 from imabo.testing.study.base import change_world, letters, play
 
-LOGGER = "imabo.engine.feedback"
+LOGGER = "imabo.engine.rewards"
 
 
 def watching(space: Space, **settings: object) -> Study:

@@ -10,10 +10,9 @@ from numpy.testing import assert_array_equal
 
 from imabo import Float, Space, Study
 from imabo.arms import Pull
-from imabo.engine.requests import Request
+from imabo.engine.requests import Asked, Request
 from imabo.errors import InvalidReward, InvalidSetting, KeyConflict, UnknownPull
 from imabo.stores import MemoryStore, SQLiteStore, Store
-from imabo.study import Asked
 from imabo.testing.study.base import ManualClock, facts_of, play, refused
 
 SPACE = Space(x=Float(0, 1))

@@ -10,12 +10,11 @@ import pytest
 
 from imabo import Float, Space, Study
 from imabo.arms import ActiveSet
-from imabo.engine.requests import Request
+from imabo.engine.requests import Asked, Request
 from imabo.errors import KeyConflict, UnknownStudy
 from imabo.oracles import Proposal, Random
 from imabo.policies import IMOSS
 from imabo.stores import Store, open_store
-from imabo.study import Asked
 from imabo.testing.stores.facts import check_sums
 
 SPACE = Space(x=Float(0.0, 1.0))

@@ -1,7 +1,8 @@
-"""What the reference shows other than griffe reads it: our examples, and the clients' methods."""
+"""What the reference cannot read by itself: examples, facts of ``Study``, both clients' methods."""
 
 from __future__ import annotations
 
+import ast
 import copy
 import re
 from typing import Any
@@ -12,10 +13,15 @@ _SECTION = re.compile(r"^Example:$", re.MULTILINE)
 
 
 class Examples(griffe.Extension):
-    """Shows an ``Example:`` section as code, and a shared method as one of both clients."""
+    """Shows examples as code, the words of what ``_fact`` makes, and a shared method of clients."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Look at a function, class, attribute or module as it is loaded."""
+        value = str(getattr(obj, "value", ""))
+        if value.startswith("_fact("):
+            call = ast.parse(value, mode="eval").body
+            words = ast.literal_eval(call.args[1]) if isinstance(call, ast.Call) else ""
+            obj.docstring = griffe.Docstring(words, parent=obj)
         if obj.docstring is not None:
             obj.docstring.value = _SECTION.sub("Examples:", obj.docstring.value)
 

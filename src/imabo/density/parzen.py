@@ -68,27 +68,14 @@ class Parzen:
         """Put one kernel on each row.
 
         Args:
-            units: Rows in [0, 1], shape [n, d]; n = 0 leaves the prior alone. Entries whose mask
-                is False are not looked at.
-            mask: False where the coordinate does not exist in that row; the row's kernel is
-                uniform there.
+            units: Rows in [0, 1], shape [n, d]; n = 0 leaves the prior alone.
+            mask: False where the row lacks the coordinate; its kernel is uniform there.
             categories: 0 for an ordered coordinate, k >= 1 for an unordered choice of k values.
             bandwidth: ``"scott"``, one width per coordinate, 0.2 n^(-1/(d+4)), suits kernels over
                 several coordinates; ``"neighbours"``, each row's larger distance to the rows next
                 to it, follows the data in one coordinate. Neither goes below 1/(n+2) or 1/100.
-            prior_weight: Weight of the prior kernel, >= 0, where a row has weight 1. It also
-                smooths the unordered choices.
+            prior_weight: Weight of the prior kernel, >= 0; it also smooths the unordered choices.
             weights: Weight of each row, >= 0; 1 each if not given.
-
-        Raises:
-            InvalidSetting: Shapes that do not fit together, or a value out of range.
-
-        Example:
-            >>> nothing = np.empty((0, 1))
-            >>> prior = Parzen.fit(nothing, nothing.astype(bool), np.array([4]))
-            >>> third = np.array([[0.6]])
-            >>> bool(np.isclose(np.exp(prior.log_density(third, third, third > 0)), 0.25).all())
-            True
         """
         units, mask, categories, mixture = _checked(units, mask, categories, prior_weight, weights)
         if bandwidth not in ("scott", "neighbours"):
@@ -132,36 +119,15 @@ class Parzen:
         with np.errstate(divide="ignore"):  # log 0 is meant: a weight or a prior of 0
             log_weights = np.log(mixture)
             choice_rows = _choice_rows(spikes, chosen, k, offsets)
-        return cls(
-            log_weights=log_weights,
-            means=means,
-            sigmas=sigmas,
-            active=active,
-            spikes=spikes,
-            chosen=chosen,
-            categories=categories,
-            ordered=ordered,
-            unordered=unordered,
-            log_norms=log_norms,
-            quadratic=quadratic,
-            choice_rows=choice_rows,
-            offsets=offsets,
-        )
+        choices = spikes, chosen, categories, ordered, unordered
+        terms = log_norms, quadratic, choice_rows, offsets
+        return cls(log_weights, means, sigmas, active, *choices, *terms)
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Draw points of the cube, every coordinate filled.
 
         A coordinate that the drawn kernel's row lacks is uniform; a choice is returned as the
         middle of its cell.
-
-        Args:
-            rng: Source of randomness; the same state gives the same points.
-            size: How many points, >= 0.
-
-        Example:
-            >>> top = Parzen.fit(np.full((50, 1), 0.9), np.ones((50, 1), bool), np.array([0]))
-            >>> bool(np.median(top.sample(np.random.default_rng(0), 500)) > 0.8)
-            True
         """
         cumulative = np.cumsum(np.exp(self.log_weights))
         # Scaling by the last sum keeps a draw next to 1 from falling behind the last kernel.
@@ -189,24 +155,12 @@ class Parzen:
                 where hi > lo, the probability of the cell. Of an unordered choice only the
                 middle matters.
             mask: False where the coordinate does not exist in that point; it contributes nothing.
-
-        Raises:
-            InvalidSetting: Shapes that do not fit the coordinates.
-
-        Example:
-            >>> density = Parzen.fit(np.array([[0.5]]), np.array([[True]]), np.array([0]))
-            >>> edges = np.array([[0.0], [0.25], [1.0]])
-            >>> cells = density.log_density(edges[:-1], edges[1:], np.ones((2, 1), bool))
-            >>> round(float(np.exp(cells).sum()), 6)
-            1.0
         """
         m, d = len(lo), len(self.categories)
         if not lo.shape == hi.shape == mask.shape == (m, d):
-            raise InvalidSetting(
-                f"lo {lo.shape}, hi {hi.shape}, mask {mask.shape}",
-                f"points here have {d} coordinates, and the three must have one shape",
-                f"pass arrays of shape [points, {d}]",
-            )
+            why = f"points here have {d} coordinates, and the three must have one shape"
+            fix = f"pass arrays of shape [points, {d}]"
+            raise InvalidSetting(f"lo {lo.shape}, hi {hi.shape}, mask {mask.shape}", why, fix)
         out = np.empty(m)
         step = max(1, _CHUNK // (len(self.log_weights) * max(1, d)))
         for start in range(0, m, step):
@@ -301,24 +255,17 @@ def _checked(
     mask = np.asarray(mask, dtype=bool)
     categories = np.asarray(categories, dtype=np.int64)
     if units.ndim != 2 or mask.shape != units.shape or categories.shape != units.shape[1:]:
-        raise InvalidSetting(
-            f"units {units.shape}, mask {mask.shape}, categories {categories.shape}",
-            "they describe the same rows and coordinates",
-            "pass shapes [n, d], [n, d] and [d]",
-        )
+        what = f"units {units.shape}, mask {mask.shape}, categories {categories.shape}"
+        why = "they describe the same rows and coordinates"
+        raise InvalidSetting(what, why, "pass shapes [n, d], [n, d] and [d]")
     if (categories < 0).any():
-        raise InvalidSetting(
-            f"categories={categories.tolist()}",
-            "a choice has at least one value",
-            "use 0 for an ordered coordinate and k >= 1 for a choice of k values",
-        )
+        why = "a choice has at least one value"
+        fix = "use 0 for an ordered coordinate and k >= 1 for a choice of k values"
+        raise InvalidSetting(f"categories={categories.tolist()}", why, fix)
     units = np.where(mask, units, 0.5)
     if not ((units >= 0.0) & (units <= 1.0)).all():
-        raise InvalidSetting(
-            f"units from {units.min()} to {units.max()}",
-            "rows are points of the unit cube",
-            "scale every coordinate to [0, 1]",
-        )
+        why, fix = "rows are points of the unit cube", "scale every coordinate to [0, 1]"
+        raise InvalidSetting(f"units from {units.min()} to {units.max()}", why, fix)
     n = len(units)
     mixture = np.ones(n + 1)
     mixture[n] = prior_weight
@@ -329,18 +276,12 @@ def _checked(
             )
         mixture[:n] = weights
     if not (np.isfinite(mixture).all() and (mixture >= 0.0).all()):
-        raise InvalidSetting(
-            f"prior_weight={prior_weight}, weights={weights}",
-            "weights are shares of the mixture",
-            "use finite numbers >= 0",
-        )
+        why, fix = "weights are shares of the mixture", "use finite numbers >= 0"
+        raise InvalidSetting(f"prior_weight={prior_weight}, weights={weights}", why, fix)
     if n == 0:
         mixture[:] = 1.0
     total = mixture.sum()
     if total <= 0.0:
-        raise InvalidSetting(
-            f"prior_weight={prior_weight} and {n} rows of weight 0",
-            "the mixture would be empty",
-            "give some row, or the prior, a weight above 0",
-        )
+        why, fix = "the mixture would be empty", "give some row, or the prior, a weight above 0"
+        raise InvalidSetting(f"prior_weight={prior_weight} and {n} rows of weight 0", why, fix)
     return units, mask, categories, mixture / total

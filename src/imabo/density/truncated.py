@@ -22,13 +22,7 @@ _NARROW = 1e-5
 
 
 def log_mass(a: Floats, b: Floats) -> Floats:
-    """Log of the standard normal's probability of [a, b].
-
-    Use it for cells of any width at any distance from 0; an empty cell gives -inf.
-
-    Args:
-        a: Left ends, a <= b.
-        b: Right ends.
+    """Log of the standard normal's probability of [a, b], at any distance from 0; -inf if empty.
 
     Example:
         >>> round(float(np.exp(log_mass(np.array(-1.0), np.array(1.0)))), 4)
@@ -60,70 +54,12 @@ def _log_mass_weak(middle: Floats, half: Floats) -> Floats:
 
 
 def log_normaliser(mean: Floats, sigma: Floats) -> Floats:
-    """Log of the probability that the untruncated normal gives to [0, 1].
-
-    Use it once per kernel; every density and every cell of that kernel is divided by it.
-
-    Args:
-        mean: Centres, finite.
-        sigma: Standard deviations, > 0.
-
-    Example:
-        >>> round(float(np.exp(log_normaliser(np.array(0.0), np.array(0.1)))), 4)
-        0.5
-    """
+    """Log of the probability that the untruncated normal gives to [0, 1]: divide by it."""
     return log_mass(-mean / sigma, (1.0 - mean) / sigma)
 
 
-def log_pdf(x: Floats, mean: Floats, sigma: Floats) -> Floats:
-    """Log density at x of the normal truncated to [0, 1]; -inf outside.
-
-    Args:
-        x: Points.
-        mean: Centres, finite.
-        sigma: Standard deviations, > 0.
-
-    Example:
-        >>> flat = log_pdf(np.array([0.0, 0.5, 2.0]), np.array(0.5), np.array(100.0))
-        >>> [round(float(v), 3) + 0.0 for v in flat]
-        [0.0, 0.0, -inf]
-    """
-    z = (x - mean) / sigma
-    inside = -0.5 * z * z - np.log(sigma) - LOG_SQRT_TAU - log_normaliser(mean, sigma)
-    return np.where((x >= 0.0) & (x <= 1.0), inside, -np.inf)
-
-
-def log_interval(lo: Floats, hi: Floats, mean: Floats, sigma: Floats) -> Floats:
-    """Log probability of the cell [lo, hi] under the normal truncated to [0, 1].
-
-    Args:
-        lo: Left edges, in [0, 1].
-        hi: Right edges, in [lo, 1].
-        mean: Centres, finite.
-        sigma: Standard deviations, > 0.
-
-    Example:
-        >>> half = log_interval(np.array(0.0), np.array(0.5), np.array(0.5), np.array(0.2))
-        >>> round(float(np.exp(half)), 6)
-        0.5
-    """
-    return log_mass((lo - mean) / sigma, (hi - mean) / sigma) - log_normaliser(mean, sigma)
-
-
 def quantile(q: Floats, mean: Floats, sigma: Floats) -> Floats:
-    """The point of [0, 1] below which the truncated normal has probability q.
-
-    Use it with uniform q to draw a sample.
-
-    Args:
-        q: Probabilities, in [0, 1].
-        mean: Centres, finite.
-        sigma: Standard deviations, > 0.
-
-    Example:
-        >>> round(float(quantile(np.array(0.5), np.array(0.5), np.array(0.1))), 6)
-        0.5
-    """
+    """The point of [0, 1] below which the truncated normal has probability q."""
     # Right of the middle of [0, 1], mirror: again the left tail keeps its digits.
     flip = mean < 0.5
     centre = np.where(flip, 1.0 - mean, mean)

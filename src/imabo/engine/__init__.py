@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
-from imabo.engine.decisions import Decisions
-from imabo.engine.feedback import Feedback
 from imabo.engine.replica import Replica
+from imabo.engine.rewards import Rewards
+from imabo.errors import StoreClosed
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.stores.base import Snapshot, Store
@@ -22,10 +22,10 @@ class Engine:
 
     Attributes:
         replica: The study as this process knows it, in step with the store.
-        decisions: What to serve, decided from the view alone.
-        asks: Requests, served and committed.
-        feedback: Rewards and expiry.
+        asks: Requests: decided, served and committed.
+        rewards: Rewards and expiry.
         changes: Changes by hand.
+        is_closed: Whether ``close`` was called.
     """
 
     def __init__(
@@ -35,9 +35,25 @@ class Engine:
         policy: Policy,
         oracle: Oracle,
         clock: Callable[[], float],
+        *,
+        owns_store: bool = False,
     ) -> None:
+        self._owns_store = owns_store
+        self.is_closed = False
         self.replica = Replica(store, snapshot, clock)
-        self.decisions = Decisions(self.replica, policy, oracle)
-        self.asks = Asks(self.replica, self.decisions)
+        self.asks = Asks(self.replica, policy, oracle)
         self.changes = Changes(self.replica)
-        self.feedback = Feedback(self.replica, self.decisions, self.changes)
+        self.rewards = Rewards(self.replica, self.asks, self.changes)
+
+    def close(self) -> None:
+        """Release the store's file or connection, when it was opened for this study."""
+        if not self.is_closed:
+            self.is_closed = True
+            if self._owns_store:
+                self.replica.store.close()
+
+
+def closed(name: str) -> StoreClosed:
+    """The refusal of a study that was closed."""
+    why, fix = "close() was called on it", "open it again with Study.open(name, store=...)"
+    return StoreClosed(f"study {name!r} is closed", why, fix)

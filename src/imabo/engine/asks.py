@@ -1,44 +1,78 @@
-"""Serving requests: their pulls are decided one after the other and committed together."""
+"""Requests: checked once, their pulls decided from the view one after the other, and committed."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
 
-from imabo.engine.decisions import Decisions, Draft
-from imabo.engine.replica import Replica
-from imabo.engine.requests import Request, Served
-from imabo.errors import KeyConflict
-from imabo.oracles.base import Proposal
-from imabo.stores.base import PullRecord, StaleView
+from imabo.arms import ActiveSet, Pull, make_id
+from imabo.checks import MAX_COUNT, checked_text
+from imabo.drift import remember
+from imabo.engine.replica import Draft, Replica
+from imabo.engine.requests import Asked, CheckedRequest, Request
+from imabo.errors import InvalidSetting, KeyConflict, NothingToServe
+from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
+from imabo.policies.base import Decision, Expand, Policy, Rounds, Serve
+from imabo.randomness import Draws
+from imabo.settings import check_count
+from imabo.space.scalars import show
+from imabo.stores.base import NewPull, Placed, PullRecord, StaleView
+
+_LONGEST_CONTEXT: Final = 16_384  # bytes as JSON
+
+
+class Proposer(Protocol):
+    """Has proposals ready, so that no request waits for an oracle."""
+
+    @property
+    def n_ready(self) -> int:
+        """How many proposals wait to be taken."""
+
+    def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
+        """A proposal that is not an arm of the view yet, or None when none is ready."""
 
 
 class Asks:
-    """Takes requests, has their pulls decided, and commits these.
+    """Takes requests, decides their pulls and has the replica commit them.
+
+    With a proposer, in services, the view may be a moment old when pulls of known arms are decided
+    from it: every process hears of the others' changes within a second. New arms are always decided
+    in turn.
 
     Args:
         replica: The study.
-        decisions: What decides.
+        policy: Decides which arm is served, and when a new one is due.
+        oracle: Proposes new arms, unless there is a proposer.
+
+    Attributes:
+        proposer: What has proposals ready, in services; it takes the oracle's place.
+        watches: Whether the policy wants changes to be looked for.
     """
 
-    def __init__(self, replica: Replica, decisions: Decisions) -> None:
+    def __init__(self, replica: Replica, policy: Policy, oracle: Oracle) -> None:
         self._replica = replica
-        self._decisions = decisions
+        self.policy = policy
+        self.oracle = oracle
+        self.proposer: Proposer | None = None
+        self.watches = policy.watches
 
-    def serve(self, requests: Sequence[Request]) -> list[Served | KeyConflict]:
+    def serve(self, requests: Sequence[CheckedRequest]) -> list[Asked | KeyConflict]:
         """Decide the pulls of all requests one after the other and commit them together.
 
         A request whose key is known gets the pulls that it got the first time.
         """
-        if self._decisions.is_shared and not self._replica.is_torn:
-            served = self._serve_loosely(requests)
+        replica = self._replica
+        if self.proposer is not None and not replica.is_torn:
+            served = replica.loosely(lambda now: self._serve(requests, now, is_loose=True))
             if served is not None:
                 return served
-            if not self._replica.store.turns_hold_all:
-                return self._replica.in_turn(lambda now: self._serve(requests, now))
-            self._replica.refresh()
-        return self._replica.retrying(lambda now: self._serve(requests, now))
+            if not replica.store.turns_hold_all:
+                return replica.in_turn(lambda now: self._serve(requests, now))
+            replica.refresh()
+        return replica.retrying(lambda now: self._serve(requests, now))
 
     def follow(self, arm: int, reason: str, proposal: Proposal | None, context: Any) -> int:
         """Serve what a log says was served, admitting the arm when it came with a proposal.
@@ -48,110 +82,220 @@ class Asks:
         """
         return self._replica.retrying(lambda now: self._follow(arm, reason, proposal, context, now))
 
+    def _serve(
+        self, requests: Sequence[CheckedRequest], now: float, *, is_loose: bool = False
+    ) -> list[Asked | KeyConflict]:
+        """Decide and commit; loosely, all keys are taken to be new."""
+        replica, draft = self._replica, Draft(is_loose)
+        keys = [] if is_loose else [one.key for one in requests if one.key is not None]
+        known = replica.store.keyed(replica.record.name, keys) if keys else {}
+        deciding = _Deciding(self, replica, draft, sum(one.count for one in requests), now)
+        made: dict[str, range] = {}  # keys of these requests, and where their pulls are
+        found: list[tuple[range | list[PullRecord], bool]] = []
+        try:
+            for request in requests:
+                key = request.key
+                before = None if key is None else made.get(key) or known.get(key)
+                if before is None:
+                    places = deciding.decide(request)
+                    if key is not None:
+                        made[key] = places
+                    found.append((places, True))
+                else:
+                    found.append((before, False))
+            placed = replica.commit(draft, now) if draft.pulls else None
+        except StaleView:
+            replica.take_back(draft)
+            raise
+        answers: list[Asked | KeyConflict] = []
+        for request, (pulls, is_new) in zip(requests, found, strict=True):
+            if len(pulls) != request.count:
+                answers.append(_key_conflict(request, len(pulls)))
+            elif isinstance(pulls, range) and placed is not None:
+                answers.append(Asked(self._new(draft, pulls, placed), is_new))
+            else:
+                answers.append(Asked(replica.shown([*pulls]), is_new))
+        return answers
+
+    def _new(self, draft: Draft, places: range, placed: Placed) -> list[Pull]:
+        """Pulls of the draft, under the numbers and at the time that the store gave them."""
+        replica, made = self._replica, []
+        served_at = datetime.fromtimestamp(placed.at, UTC)
+        for place in places:
+            new = draft.pulls[place]
+            made.append(
+                Pull(
+                    id=make_id(replica.record.token, placed.first + place),
+                    arm=new.arm,
+                    config=dict(replica.view.config_of(new.arm)),
+                    reason=new.reason,
+                    served_at=served_at,
+                    context=new.context,
+                )
+            )
+        return made
+
     def _follow(
         self, arm: int, reason: str, proposal: Proposal | None, context: Any, now: float
     ) -> int:
-        draft = Draft()
-        served = self._decisions.follow(arm, reason, proposal, context, draft, now)
-        self._commit(draft, now)
+        replica, draft = self._replica, Draft()
+        deciding = _Deciding(self, replica, draft, 1, now)
+        view = replica.ahead()
+        number = view.totals.n_pulls + 1
+        deciding.remember()
+        if self.policy.decide(view, Draws(replica.record.seed, number)).mark:
+            deciding.mark()
+        row = view.row_of(arm) if proposal is None else replica.admit(proposal, draft, now)
+        if row is None:
+            raise LookupError(f"arm {arm} when there were {replica.n_arms}")
+        view.count_pull(row)
+        served = int(view.ids[row])
+        draft.pulls.append(NewPull(number, served, reason, context=context))
+        replica.commit(draft, now)
         return served
 
-    def _serve(self, requests: Sequence[Request], now: float) -> list[Served | KeyConflict]:
-        replica = self._replica
-        keys = [request.key for request in requests if request.key is not None]
-        known = replica.store.keyed(replica.record.name, keys) if keys else {}
-        draft = Draft(n_left=sum(request.count for request in requests))
-        served = self._decide_all(requests, known, draft, now)
-        if draft.pulls:
-            self._commit(draft, now)
-        return served
 
-    def _serve_loosely(self, requests: Sequence[Request]) -> list[Served | KeyConflict] | None:
-        """Serve from the view as it is, taking all keys to be new; None when that does not do."""
-        replica = self._replica
-        now = replica.now()
-        draft = Draft(n_left=sum(request.count for request in requests), is_loose=True)
-        try:
-            served = self._decide_all(requests, {}, draft, now)
-            placed = replica.store.serve_known(
-                replica.record.name, token=replica.record.token, at=now, pulls=draft.pulls
-            )
-        except StaleView:
-            self._take_back(draft)
-            return None
-        except BaseException:
-            replica.recover()
-            raise
-        replica.is_torn = False
-        replica.last_at = placed.at
-        if placed.seq == replica.seq + 1:
-            replica.seq = placed.seq  # nobody else wrote: the view is the newest
-        else:
-            _renumber(served, placed.first - draft.pulls[0].number, placed.at)
-        return served
+class _Deciding:
+    """Decisions in a row, which are put into a draft and into the view; ``n_left`` are to come.
 
-    def _decide_all(
-        self,
-        requests: Sequence[Request],
-        known: dict[str, list[PullRecord]],
-        draft: Draft,
-        now: float,
-    ) -> list[Served | KeyConflict]:
-        served: list[Served | KeyConflict] = []
-        for request in requests:
-            before = None if request.key is None else known.get(request.key)
-            if before is None:
-                made = self._decisions.decide(request, draft, now)
-                if request.key is not None:
-                    known[request.key] = made
-                served.append(Served(made))
-            elif len(before) == request.count:
-                served.append(Served(before, is_new=False))
+    In a loose draft, whatever needs a turn is ``StaleView``.
+    """
+
+    def __init__(self, asks: Asks, replica: Replica, draft: Draft, n_left: int, now: float) -> None:
+        self._policy, self._oracle, self._proposer = asks.policy, asks.oracle, asks.proposer
+        self._watches = asks.watches
+        self._replica = replica
+        self._draft = draft
+        self._n_left = n_left
+        self._now = now
+        self._rounds: Rounds | None = None
+        self.view = replica.view
+
+    def decide(self, request: CheckedRequest) -> range:
+        """Decide the pulls of a request; where they are in the draft."""
+        view = self._replica.ahead()
+        draft, seed = self._draft, self._replica.record.seed
+        first = len(draft.pulls)
+        for part in range(request.count):
+            number = view.totals.n_pulls + 1
+            draws = Draws(seed, number)
+            self.remember()
+            rounds = self._rounds or self._policy.rounds(view, self._n_left)
+            self._rounds, self._n_left = rounds, self._n_left - 1
+            decision = rounds.decide(draws)
+            if draft.is_loose and self._needs_turn(decision):
+                raise StaleView
+            if decision.mark:
+                self.mark()
+            if isinstance(decision, Expand):
+                row, reason = self._expand(decision, draws, rounds)
             else:
-                served.append(_key_conflict(request, len(before)))
-        return served
-
-    def _commit(self, draft: Draft, now: float) -> None:
-        replica = self._replica
-        try:
-            seq = replica.store.serve(
-                replica.record.name,
-                seq=replica.seq,
-                at=now,
-                pulls=draft.pulls,
-                arms=draft.arms,
-                mark_at=draft.mark_at,
-                beliefs=draft.beliefs,
-                memory=draft.memory,
-                token=replica.record.token,
+                row, reason = decision.row, "index"
+            view.count_pull(row)
+            arm = int(view.ids[row])
+            draft.pulls.append(
+                NewPull(
+                    number, arm, reason, request.key, part, request.context, request.context_json
+                )
             )
-        except StaleView:
-            if draft.is_plain:
-                # Nothing but counts to take back: cheaper than reading the whole study again.
-                self._take_back(draft)
-            raise
-        replica.seq, replica.last_at = seq, now
-        replica.is_torn = False
+        return range(first, len(draft.pulls))
 
-    def _take_back(self, draft: Draft) -> None:
-        view = self._replica.view
-        for pull in draft.pulls:
-            view.take_back_pull(view.row_of(pull.arm))
-        self._replica.is_torn = False
+    def remember(self) -> None:
+        """Keep the counters of this moment when another one is due."""
+        if self._watches and self.view.is_moment:
+            if self._draft.is_loose:
+                raise StaleView
+            self._draft.memory = self.view.put_memory(remember(self.view))
+            self._rounds = None
+
+    def mark(self) -> None:
+        """Start a phase of the policy."""
+        self._draft.mark_at = self.view.totals.n_pulls
+        self._rounds = None
+        self.view.mark()
+
+    def _needs_turn(self, decision: Decision) -> bool:
+        """Whether a decision changes more than counts, so that it must rest on the newest view."""
+        if decision.mark or isinstance(decision, Serve):
+            return decision.mark
+        if decision.source == "warmup" or self._proposer is None or not self.view.n_servable:
+            return True
+        return bool(self._proposer.n_ready) and not self.view.exhausted
+
+    def _expand(self, decision: Expand, draws: Draws, rounds: Rounds) -> tuple[int, str]:
+        """Admit an arm, or serve one if there is no other; returns its row and the reason."""
+        view = self.view
+        reason = "warmup" if decision.source == "warmup" else "expand"
+        if decision.source == "warmup":
+            proposal: Proposal | Exhausted | None = draw_new(view, draws.rng)
+            if isinstance(proposal, Proposal):
+                proposal = replace(proposal, origin="warmup")
+        elif self._proposer is not None:
+            proposal, reason = self._ready(self._proposer, draws)
+            if proposal is None:
+                return rounds.serve(draws).row, reason
+        else:
+            proposal = self._oracle.propose(view, self._policy.scores(view), draws.rng)
+        if isinstance(proposal, Proposal):
+            proposal = replace(proposal, config=view.space.validate(proposal.config))
+            if proposal.config in view:
+                # An oracle of the user's own that repeats itself: keep the schedule going.
+                proposal = draw_new(view, draws.rng)
+        if isinstance(proposal, Proposal):
+            self._rounds = None
+            row = self._replica.admit(proposal, self._draft, self._now)
+            if proposal.beliefs is not None:
+                self._draft.beliefs = view.put_beliefs(proposal.beliefs)
+            return row, reason
+        if not view.n_servable:
+            what = f"study {self._replica.record.name!r} has no arm to serve"
+            why = "all its arms are paused or retired and its space has no other configuration"
+            raise NothingToServe(what, why, "resume an arm, or widen the space with update_space()")
+        return rounds.serve(Draws(draws.seed, draws.number)).row, "index"
+
+    def _ready(self, proposer: Proposer, draws: Draws) -> tuple[Proposal | Exhausted | None, str]:
+        """What is ready and why it would be served; None where a known arm must do."""
+        if self.view.exhausted:
+            return Exhausted(), "index"
+        ready = proposer.take(self.view, self._replica.space_version)
+        if ready is not None:
+            return ready, "prepared"
+        if self.view.n_servable:
+            return None, "waiting"
+        return draw_new(self.view, draws.rng), "expand"
 
 
-def _renumber(served: Sequence[Served | KeyConflict], shift: int, at: float) -> None:
-    """Give new pulls the numbers and the time that the store gave them."""
-    for one in served:
-        if isinstance(one, Served) and one.is_new:  # a repetition has the list of the first
-            one.pulls[:] = [
-                replace(pull, number=pull.number + shift, served_at=at) for pull in one.pulls
-            ]
+def _key_conflict(request: CheckedRequest, count: int) -> KeyConflict:
+    what = f"the key {request.key!r} was used to ask for {count} and now for {request.count} pulls"
+    why = "a key stands for one request, which gets the same pulls when it is repeated"
+    return KeyConflict(what, why, "repeat the request as it was, or use a new key")
 
 
-def _key_conflict(request: Request, count: int) -> KeyConflict:
-    return KeyConflict(
-        f"the key {request.key!r} was used to ask for {count} and now for {request.count} pulls",
-        "a key stands for one request, which gets the same pulls when it is repeated",
-        "repeat the request as it was, or use a new key",
+def checked_request(request: Request) -> CheckedRequest:
+    """A request whose count, key and context a store can hold; the engine takes no other."""
+    if isinstance(request, CheckedRequest):
+        return request
+    count, key, context = request.count, request.key, request.context
+    if type(count) is not int or not 0 < count <= MAX_COUNT:
+        check_count("count", count, least=1)
+        if count > MAX_COUNT:
+            why = f"one call gives at most {MAX_COUNT}"
+            raise InvalidSetting(f"count is {show(count)}", why, "ask again")
+    if key is not None:
+        checked_text("key", key)
+    text = None if context is None else _written(context)
+    return CheckedRequest(count, key, context, text)
+
+
+def _written(context: object) -> str:
+    try:
+        text = json.dumps(context, allow_nan=False, separators=(",", ":"))
+        size = len(text.encode())
+        if size <= _LONGEST_CONTEXT:
+            return text
+        why = f"it takes {size} bytes as JSON, and {_LONGEST_CONTEXT} are the most"
+    except (TypeError, ValueError, RecursionError) as error:
+        why = f"it cannot be written as JSON ({error})"
+    raise InvalidSetting(
+        f"context is {show(context)}", why, "store it elsewhere and pass a reference to it"
     )

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-from imabo.arms import ArmState, Restart
+from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
+from imabo.errors import InvalidSetting, UnknownArm
 from imabo.oracles.base import Proposal
 from imabo.space import Space
 from imabo.stores.base import ArmRecord, Change, NewArm
 
+_LARGEST: Final = 2**63  # beyond the ids of arms
+
 
 class Changes:
-    """Makes the changes that somebody wants, not the policy.
-
-    Args:
-        replica: The study.
-    """
+    """Makes the changes that somebody wants, not the policy."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -40,9 +40,7 @@ class Changes:
         totals = snapshot.totals
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
         change = Change("space", {"space": wanted}, states, space=wanted, restart=restart)
-        replica.is_torn = True  # until it is read again
-        record = replica.record
-        replica.store.change(record.name, change, seq=snapshot.seq, at=now, token=record.token)
+        replica.change(change, now, snapshot.seq)
 
     def add_arm(self, config: Mapping[str, object]) -> int:
         """Admit a configuration by hand, or make it active again; returns the arm's id."""
@@ -57,8 +55,7 @@ class Changes:
             self._put_state(known, "active", now)
             return known
         new = self._replica.new_arm(Proposal(valid, origin="manual"), now)
-        self._commit(Change("arm", {"arm": new.id, "config": valid}, arms=[new]), now)
-        self._replica.admit(new)
+        self._replica.change(Change("arm", {"arm": new.id, "config": valid}, arms=[new]), now)
         return new.id
 
     def add_arms(self, configs: Sequence[Mapping[str, object]]) -> list[int]:
@@ -68,18 +65,18 @@ class Changes:
     def _add_arms(self, configs: Sequence[Mapping[str, object]], now: float) -> list[int]:
         replica, view = self._replica, self._replica.view
         new: dict[str, NewArm] = {}
-        resumed: dict[int, int] = {}  # arm -> its row
+        resumed: dict[int, None] = {}  # in order
         ids = []
         for valid in valid_configs(view.space, configs):
             row, identity = view.row_of_config(valid), view.space.identity(valid)
             if row is not None:
                 ids.append(int(view.ids[row]))
                 if view.state_of(row) != "active":
-                    resumed[ids[-1]] = row
+                    resumed[ids[-1]] = None
                 continue
             if identity not in new:
                 proposal = Proposal(valid, origin="manual")
-                new[identity] = replica.new_arm(proposal, now, ahead=len(new))
+                new[identity] = replica.new_arm(proposal, now, further=len(new))
             ids.append(new[identity].id)
         if new or resumed:
             arms = list(new.values())
@@ -90,12 +87,30 @@ class Changes:
             }
             back: tuple[ArmState, None] = ("active", None)
             states = dict.fromkeys(resumed, back)
-            self._commit(Change("arms", data, states, arms=arms), now)
-            for arm in arms:
-                replica.admit(arm)
-            for row in resumed.values():
-                view.put_state(row, "active")
+            replica.change(Change("arms", data, states, arms=arms), now)
         return ids
+
+    def arm(self, arm_id: object) -> ArmRecord:
+        """An arm as the store has it."""
+        replica = self._replica
+        # What no arm can have is not looked for: a database may not have such numbers.
+        if type(arm_id) is int and 0 < arm_id < _LARGEST:
+            for record in replica.store.arms(replica.record.name, [arm_id]):
+                return record
+        replica.refresh()
+        n, name = replica.n_arms, replica.record.name
+        why = f"study {name!r} has arms 1 to {n}" if n else "there is no arm yet"
+        raise UnknownArm(f"no arm has the id {arm_id!r}", why, "take the id from study.arms()")
+
+    def change_state(self, arm: Arm | int, state: ArmState) -> ArmRecord:
+        """Set the state of an arm that is not retired; returns it as it is then."""
+        current = self.arm(arm.id if isinstance(arm, Arm) else arm)
+        if current.state == "retired" and state != "retired":
+            why = "retiring is for good, or the space no longer allows the arm"
+            fix = "use add_arm(config) to serve this configuration again"
+            raise InvalidSetting(f"arm {current.id} is retired", why, fix)
+        self.put_state(current.id, state)
+        return self.arm(current.id)
 
     def put_state(self, arm: int, state: ArmState) -> None:
         """Set the state of an arm that the space allows."""
@@ -109,9 +124,8 @@ class Changes:
         current = self._lasting_state(arm) if row is None else view.state_of(row)
         if current in (state, None):
             return
-        self._commit(Change("state", {"arm": arm, "state": state}, {arm: (state, None)}), now)
-        if row is not None:
-            view.put_state(row, state)
+        change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
+        self._replica.change(change, now)
 
     def note_drift(self, drift: Drift | None = None) -> Drift | None:
         """Forget what a change made untrue, and keep it in the log.
@@ -126,15 +140,9 @@ class Changes:
         if drift is not None:
             memory = forget(view, drift, now)
             document = memory.document(view.ids.tolist())
-            self._commit(Change("drift", drift.data(), memory=document), now)
+            self._replica.change(Change("drift", drift.data(), memory=document), now)
             view.put_memory(memory)
         return drift
-
-    def _commit(self, change: Change, now: float) -> None:
-        replica = self._replica
-        record, seq = replica.record, replica.seq
-        replica.seq = replica.store.change(record.name, change, seq=seq, at=now, token=record.token)
-        replica.last_at = now
 
     def _lasting_state(self, arm: int) -> ArmState | None:
         """What an arm that the space does not allow goes back to when it is allowed again."""

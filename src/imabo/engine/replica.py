@@ -1,17 +1,33 @@
-"""The view of a study in memory, kept in step with its store."""
+"""The view of a study in memory, kept in step with its store; the only one that writes to both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
-from imabo.arms import ActiveSet
-from imabo.checks import checked_time
+from imabo.arms import ActiveSet, Pull, number_of
+from imabo.checks import EARLIEST, LATEST, checked_time
+from imabo.counters import usable_totals
+from imabo.documents import to_pull
 from imabo.engine.expiry import Expiry
+from imabo.errors import RewardConflict, UnknownPull
 from imabo.oracles.base import Proposal
-from imabo.space import Space
-from imabo.stores.base import NewArm, Snapshot, StaleView, Store, steady
+from imabo.space import Config, Space
+from imabo.space.scalars import show
+from imabo.stores.base import (
+    Change,
+    NewArm,
+    NewPull,
+    Placed,
+    PullRecord,
+    Rewarded,
+    Snapshot,
+    StaleView,
+    Store,
+    steady,
+)
 from imabo.stores.refusals import study_replaced
 
 _CROWDED: Final = 20  # writes in turn after one that was stale, before hoping again
@@ -19,39 +35,42 @@ _CROWDED: Final = 20  # writes in turn after one that was stale, before hoping a
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class Draft:
+    """What was decided, for the store; a loose one has pulls of known arms alone."""
+
+    is_loose: bool = False
+    pulls: list[NewPull] = field(default_factory=list)
+    arms: list[NewArm] = field(default_factory=list)
+    beliefs: dict[str, Any] | None = None
+    memory: dict[str, Any] | None = None
+    mark_at: int | None = None
+
+
 class Replica:
     """One study as this process knows it.
 
-    Who writes to the store brings the view, ``seq``, ``last_at`` and ``is_torn`` in line with it.
-
-    A write that the store refuses because another process was faster (``StaleView``) is decided
-    again in a turn of its own, where nobody is faster. After a write that fails in any other way,
-    the view is read again: the store may have it or not.
-
-    Args:
-        store: Where the study is.
-        snapshot: The whole study, as the store has it.
-        clock: Seconds as a float.
+    All that is written to the store passes here, and the view follows. What a decision shows in the
+    view before the store has it (``ahead``) is committed as a ``Draft``; rewards, expiry and
+    changes are in the store first. A write that the store refuses because another process was
+    faster (``StaleView``) is decided again in a turn of its own, where nobody is faster. After a
+    write that fails in any other way the view is read again: the store may have it or not.
 
     Attributes:
         record: What the study was created with.
         view: The arms in columns; another object after some refreshes.
         space_version: Number of the view's space.
         n_arms: Arms ever admitted.
-        seq: Number of the last change that the view has.
-        last_at: When the last write was.
-        is_torn: Whether the view may show what the store does not have. Who changes the view ahead
-            of the store sets it first, and clears it when the store has the same.
         expiry: When pulls are past their window.
     """
 
     view: ActiveSet
     space_version: int
     n_arms: int
-    seq: int
-    last_at: float
-    is_torn: bool
     expiry: Expiry
+    _seq: int
+    _last_at: float
+    _is_torn: bool
 
     def __init__(self, store: Store, snapshot: Snapshot, clock: Callable[[], float]) -> None:
         self.store = store
@@ -60,15 +79,33 @@ class Replica:
         self._crowded = 0
         self._take(snapshot)
 
+    @property
+    def seq(self) -> int:
+        """Number of the last change that the view has."""
+        return self._seq
+
+    @property
+    def last_at(self) -> float:
+        """When the last write was."""
+        return self._last_at
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the view may show what the store does not have."""
+        return self._is_torn
+
     def now(self) -> float:
         """The clock's time, not before the last write unless that was made by a wrong clock."""
-        return steady(checked_time(self.clock()), self.last_at)
+        at = self.clock()
+        if type(at) is not float or not EARLIEST <= at <= LATEST:
+            at = checked_time(at)
+        return at if at >= self._last_at else steady(at, self._last_at)
 
-    # --- writing --------------------------------------------------------------------------------
+    # --- when to write --------------------------------------------------------------------------
 
     def retrying(self, action: Callable[[float], T]) -> T:
         """Do what writes to the store, given the time; again, in turn, when it was stale."""
-        if self.is_torn:
+        if self._is_torn:
             self.refresh()
         try:
             if not self._crowded:
@@ -90,17 +127,41 @@ class Replica:
                 self.refresh()
                 done = action(self.now())
                 # The store has it when the turn ends well; until then the view is ahead of it.
-                is_torn, self.is_torn = self.is_torn, True
-            self.is_torn = is_torn
+                is_torn, self._is_torn = self._is_torn, True
+            self._is_torn = is_torn
             return done
         except BaseException:
             self.recover()
             raise
 
-    def new_arm(self, proposal: Proposal, now: float, ahead: int = 0) -> NewArm:
-        """The next arm, after ``ahead`` others, for the store; the view does not have it yet."""
+    def loosely(self, action: Callable[[float], T]) -> T | None:
+        """Do what may rest on a view that is a moment old; None when that does not do."""
+        now = self.now()
+        try:
+            return action(now)
+        except StaleView:
+            return None
+        except BaseException:
+            self.recover()
+            raise
+
+    # --- decisions: the view first ---------------------------------------------------------------
+
+    def ahead(self) -> ActiveSet:
+        """The view, to show in it what ``commit`` will have the store keep."""
+        self._is_torn = True
+        return self.view
+
+    def admit(self, proposal: Proposal, draft: Draft, now: float) -> int:
+        """Put a new arm into a draft and into the view, which is ahead; returns its row."""
+        new = self.new_arm(proposal, now)
+        draft.arms.append(new)
+        return self._show(new)
+
+    def new_arm(self, proposal: Proposal, now: float, further: int = 0) -> NewArm:
+        """The next arm, after ``further`` others, for the store; the view does not have it yet."""
         return NewArm(
-            id=self.n_arms + ahead + 1,
+            id=self.n_arms + further + 1,
             config=proposal.config,
             identity=self.view.space.identity(proposal.config),
             origin=proposal.origin,
@@ -109,8 +170,105 @@ class Replica:
             admitted_at=now,
         )
 
-    def admit(self, new: NewArm) -> int:
-        """Put what ``new_arm`` made into the view; returns its row."""
+    def commit(self, draft: Draft, now: float) -> Placed:
+        """Have the store keep what the view shows already; says where the pulls are now."""
+        record = self.record
+        if draft.is_loose:
+            placed = self.store.serve_known(
+                record.name, token=record.token, at=now, pulls=draft.pulls
+            )
+            if placed.seq == self._seq + 1:  # else others wrote, and the view is a moment old
+                self._seq = placed.seq
+        else:
+            self._seq = self.store.serve(
+                record.name,
+                seq=self._seq,
+                at=now,
+                pulls=draft.pulls,
+                arms=draft.arms,
+                mark_at=draft.mark_at,
+                beliefs=draft.beliefs,
+                memory=draft.memory,
+                token=record.token,
+            )
+            placed = Placed(self._seq, draft.pulls[0].number, now)
+        self._last_at, self._is_torn = placed.at, False
+        return placed
+
+    def take_back(self, draft: Draft) -> None:
+        """Take a draft out of the view where it is nothing but counts; else it is read again."""
+        if not draft.arms and draft.mark_at is None and draft.memory is None:
+            for pull in draft.pulls:
+                self.view.count_pull(self.view.row_of(pull.arm), -1)
+            self._is_torn = False
+
+    # --- all else: the store first ----------------------------------------------------------------
+
+    def reward(
+        self, rewards: Sequence[tuple[int, float]], *, may_lag: bool
+    ) -> tuple[list[Rewarded | RewardConflict | None], int]:
+        """Record rewards; what each did (None: there is no such pull), and how many were new.
+
+        ``may_lag``: what other processes wrote meanwhile need not be read at once.
+        """
+        now, record = self.now(), self.record
+        try:
+            done = self.store.reward_many(record.name, rewards, at=now, token=record.token)
+        except BaseException:
+            self.recover()
+            raise
+        recorded = [(rewards[i], d) for i, d in enumerate(done) if isinstance(d, Rewarded)]
+        if not recorded:
+            return done, 0
+        fresh = [item for item in recorded if item[1].fresh]
+        seq = max(item[1].seq for item in recorded)
+        is_newest = seq == self._seq + bool(fresh)
+        if self._is_torn or not (is_newest or may_lag):
+            self.refresh()
+        elif fresh:
+            self._seq, self._last_at = seq if is_newest else self._seq, now
+            view = self.view
+            for (_, reward), did in sorted(fresh, key=lambda item: item[0][0]):
+                view.count_reward(view.row_of(did.arm), reward, was_pending=did.was_pending)
+        return done, len(fresh)
+
+    def expire(self, before: float) -> int:
+        """Expire the pulls that were served before a time and are still pending."""
+        now, record = self.now(), self.record
+        try:
+            done = self.store.expire(record.name, before=before, at=now, token=record.token)
+        except BaseException:
+            self.recover()
+            raise
+        oldest = done.oldest_pending_at
+        self.expiry.put_oldest(now if oldest is None else min(oldest, now))
+        if done.seq == self._seq + bool(done.counts) and not self._is_torn:
+            if done.counts:
+                self._seq, self._last_at = done.seq, now
+            for arm, n in done.counts.items():
+                self.view.count_expired(self.view.row_of(arm), n)
+        else:
+            self.refresh()
+        return sum(done.counts.values())
+
+    def change(self, change: Change, now: float, seq: int | None = None) -> None:
+        """Commit a change and show its new arms and states; another space is read back at once.
+
+        ``seq``: that of the snapshot that the change rests on, when it is not the view's.
+        """
+        record, seq = self.record, self._seq if seq is None else seq
+        self._is_torn = self._is_torn or change.space is not None  # until it is read again
+        seq = self.store.change(record.name, change, seq=seq, at=now, token=record.token)
+        if change.space is None:
+            self._seq, self._last_at = seq, now
+            for new in change.arms:
+                self._show(new)
+            for arm, (state, _) in change.states.items():
+                row = self.view.row_of(arm)
+                if row is not None:
+                    self.view.put_state(row, state)
+
+    def _show(self, new: NewArm) -> int:
         self.n_arms += 1
         return self.view.admit(new.id, new.config, mutated=new.mutated)
 
@@ -118,12 +276,12 @@ class Replica:
 
     def refresh(self) -> None:
         """Bring the view up to date with what other processes wrote."""
-        snapshot = self.store.load(self.record.name, since=self.seq)
+        snapshot = self.store.load(self.record.name, since=self._seq)
         if snapshot.study.token != self.record.token:
             raise study_replaced(self.record.name)
-        if self.is_torn or snapshot.space_version != self.space_version:
+        if self._is_torn or snapshot.space_version != self.space_version:
             self._take(self.store.load(self.record.name))
-        elif snapshot.seq != self.seq:
+        elif snapshot.seq != self._seq:
             self._merge(snapshot)
 
     def recover(self) -> None:
@@ -134,6 +292,38 @@ class Replica:
         with suppress(Exception):
             self.refresh()
 
+    def number(self, pull_id: object) -> int:
+        """The number of a pull of this study, by its id."""
+        number = number_of(self.record.token, pull_id)
+        if number is None:
+            raise self.unknown_pull(pull_id)
+        return number
+
+    def unknown_pull(self, pull_id: object) -> UnknownPull:
+        """The refusal of an id."""
+        why = f"study {self.record.name!r} never handed it out"
+        fix = "pass the id of a pull that ask() of this study returned"
+        return UnknownPull(f"no pull has the id {show(pull_id)}", why, fix)
+
+    def pull(self, pull_id: object) -> Pull:
+        """A pull as the store has it now."""
+        record = self.store.pull(self.record.name, self.number(pull_id))
+        if record is None:
+            raise self.unknown_pull(pull_id)
+        return self.shown([record])[0]
+
+    def shown(self, records: Sequence[PullRecord]) -> list[Pull]:
+        """Pulls of the store as a study shows them."""
+        configs, token = self._configs({record.arm for record in records}), self.record.token
+        return [to_pull(record, token, configs) for record in records]
+
+    def _configs(self, arms: Iterable[int]) -> dict[int, Config]:
+        """Their configurations; from the store when the view does not have them all."""
+        rows = {arm: self.view.row_of(arm) for arm in arms}
+        if None not in rows.values():
+            return {arm: self.view.config_of(arm) for arm in rows}
+        return {arm.id: arm.config for arm in self.store.arms(self.record.name, list(rows))}
+
     def _take(self, snapshot: Snapshot) -> None:
         """Build the view from a whole snapshot."""
         self.view = ActiveSet(
@@ -143,10 +333,10 @@ class Replica:
         )
         self.n_arms = 0
         self.space_version = snapshot.space_version
-        self.last_at = snapshot.last_at
+        self._last_at = snapshot.last_at
         self.expiry = Expiry(self.record.window_s, _oldest_at(snapshot))
         self._merge(snapshot)
-        self.is_torn = False
+        self._is_torn = False
 
     def _merge(self, snapshot: Snapshot) -> None:
         view = self.view
@@ -167,13 +357,13 @@ class Replica:
             view.load_beliefs(snapshot.beliefs)
         if snapshot.memory is not None:
             view.load_memory(snapshot.memory)
-        view.put_totals(snapshot.totals)
+        view.totals = usable_totals(snapshot.totals)
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at
-        if snapshot.last_at < self.last_at:  # a clock was set back: what comes is due earlier
+        if snapshot.last_at < self._last_at:  # a clock was set back: what comes is due earlier
             self.expiry.put_oldest(_oldest_at(snapshot))
-        self.last_at = snapshot.last_at
-        self.seq = snapshot.seq
+        self._last_at = snapshot.last_at
+        self._seq = snapshot.seq
 
 
 def _oldest_at(snapshot: Snapshot) -> float:

@@ -153,14 +153,7 @@ class Process:
 
     @staticmethod
     def evidence(points: Points, values: Floats, noise: Floats, found: Hyperparameters) -> float:
-        """Log of the odds that near points have similar values, against unrelated values.
-
-        Args:
-            points: Where it was observed.
-            values: Observations, standardised.
-            noise: Their variances.
-            found: What ``search`` found for them.
-        """
+        """Log odds that near points have similar values, given what ``search`` found for them."""
         from scipy.optimize import minimize_scalar  # here: see search
 
         prior = Hyperparameters.prior(len(points.unordered)).as_array()

@@ -10,7 +10,7 @@ import numpy as np
 
 from imabo.insight.estimates import Interval, estimate_of, number, random_estimate
 from imabo.insight.snapshot import StudySnapshot
-from imabo.policies.feedback import rate_of
+from imabo.policies.counts import rate_of
 from imabo.space import Config
 
 State = Literal["empty", "no feedback", "warming up", "learning", "settled"]

@@ -21,7 +21,7 @@ from imabo.insight.key_figures import best_of_all
 from imabo.insight.snapshot import StudySnapshot
 from imabo.policies import IMOSS, QRM2, UCBAIR, Informed
 from imabo.policies.base import Policy
-from imabo.policies.feedback import effective_total
+from imabo.policies.counts import effective_total
 
 ROLLING: Final = 5  # points that the rolling mean reaches back
 MOST_ARRIVALS: Final = 200  # marks of new arms

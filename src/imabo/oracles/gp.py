@@ -9,9 +9,9 @@ import numpy as np
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.gaussian.surface import Surface
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, fresh_pool
+from imabo.oracles.local import try_unseen
 from imabo.oracles.mutate import Mutate
 from imabo.oracles.neighbours import mutate
-from imabo.oracles.unseen import try_unseen
 from imabo.settings import check_count, check_number
 from imabo.space import Space
 

@@ -12,9 +12,8 @@ from imabo.arms import ActiveSet, Floats, Ints
 from imabo.bounds import kl_upper
 from imabo.density import Parzen
 from imabo.oracles.base import Proposal
+from imabo.oracles.groups import ParzenOracle, Split, category_counts
 from imabo.oracles.local import leaders, switch
-from imabo.oracles.parzen import ParzenOracle
-from imabo.oracles.split import Split, category_counts
 from imabo.space import Config
 
 _LISTED = 256  # a coordinate with at most this many values is tried whole if sampling fails

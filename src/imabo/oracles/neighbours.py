@@ -18,13 +18,6 @@ def mutate(
 
     Steps past an end stop there, because optima are often at an end. A sleeping parameter gets a
     value in case a change wakes it: half of the time that of an arm which has it, else a P0 draw.
-
-    Args:
-        arms: The active set, for its space and as donors of values.
-        units: The points to start from, of shape (n, d).
-        mask: Which of their parameters are active.
-        n_changes: How many parameters to change at each point.
-        rng: Where chance comes from.
     """
     n, d = units.shape
     parameters = list(arms.space.parameters.values())

@@ -11,10 +11,9 @@ import numpy as np
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.errors import InvalidSetting
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, fresh_pool
-from imabo.oracles.local import leaders, switch
-from imabo.oracles.split import category_counts
+from imabo.oracles.groups import category_counts
+from imabo.oracles.local import leaders, switch, try_unseen
 from imabo.oracles.tabpfn_network import Network
-from imabo.oracles.unseen import try_unseen
 from imabo.settings import check_count, check_fraction
 from imabo.space.base import Parameter
 from imabo.space.scalars import show
@@ -72,11 +71,9 @@ class TabPFN(Oracle):
         check_count("candidates", self.candidates, least=1)
         check_count("mutations", self.mutations)
         if self.mutations > self.candidates:
-            raise InvalidSetting(
-                f"mutations is {self.mutations}",
-                f"it is a part of the {self.candidates} candidates",
-                "pass fewer mutations or more candidates",
-            )
+            why = f"it is a part of the {self.candidates} candidates"
+            fix = "pass fewer mutations or more candidates"
+            raise InvalidSetting(f"mutations is {self.mutations}", why, fix)
         check_fraction("step", self.step)
         check_fraction("quantile", self.quantile)
         check_count("estimators", self.estimators, least=1)
@@ -84,17 +81,11 @@ class TabPFN(Oracle):
         if self.model_path is not None and (
             not isinstance(self.model_path, str) or not self.model_path
         ):
-            raise InvalidSetting(
-                f"model_path is {show(self.model_path)}",
-                "it must be the path of a file, as a text, or None",
-                "pass str(path)",
-            )
+            why = "it must be the path of a file, as a text, or None"
+            raise InvalidSetting(f"model_path is {show(self.model_path)}", why, "pass str(path)")
         if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
-            raise InvalidSetting(
-                f"device is {show(self.device)}",
-                "it must be the name of one device",
-                "pass 'cpu', 'cuda', 'cuda:1' or 'mps'",
-            )
+            why, fix = "it must be the name of one device", "pass 'cpu', 'cuda', 'cuda:1' or 'mps'"
+            raise InvalidSetting(f"device is {show(self.device)}", why, fix)
 
     def prepare(self, *, download: bool = False) -> None:
         """Load the weights now, so that a service without them fails when it starts.

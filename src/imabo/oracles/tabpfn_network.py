@@ -58,14 +58,7 @@ class Network:
     ) -> Floats:
         """The quantile of the predicted label of each row, given a table of labelled rows.
 
-        Args:
-            table: The examples in context, NaN where a value is missing.
-            labels: One number for each of them.
-            rows: What to predict, in the same columns.
-            categorical: The columns that hold category numbers.
-            quantile: Which quantile, in (0, 1).
-            estimators: Members of the ensemble.
-            seed: Of the ensemble's orderings and preprocessing.
+        NaN stands for a missing value; ``categorical`` are the columns of category numbers.
         """
         path = self._path()
         with _lock:
@@ -108,19 +101,15 @@ def _load(path: Path, device: str) -> Any:
     try:
         model, criterion, config, inference = load_model(path=path, estimator_type="regressor")
     except Exception as error:  # of many kinds: whatever the file's format makes torch stumble on
-        raise MissingData(
-            f"the TabPFN weights at {path} cannot be read",
-            f"{type(error).__name__}: {_first_line(error)}",
-            f"set model_path to a checkpoint of the TabPFN regressor, from {_WEIGHTS}",
-        ) from error
+        why = f"{type(error).__name__}: {_first_line(error)}"
+        fix = f"set model_path to a checkpoint of the TabPFN regressor, from {_WEIGHTS}"
+        raise MissingData(f"the TabPFN weights at {path} cannot be read", why, fix) from error
     try:
         model.to(device)
     except (AssertionError, RuntimeError) as error:
-        raise InvalidSetting(
-            f"device is {device!r}",
-            f"torch cannot use it here ({_first_line(error)})",
-            "pass device='cpu', or install a torch that supports it",
-        ) from error
+        why = f"torch cannot use it here ({_first_line(error)})"
+        fix = "pass device='cpu', or install a torch that supports it"
+        raise InvalidSetting(f"device is {device!r}", why, fix) from error
     return ModelSpecs(model, config, inference, criterion)
 
 
@@ -148,11 +137,9 @@ def _import_tabpfn() -> Any:
     try:
         import tabpfn
     except ImportError as error:
-        raise MissingExtra(
-            "the oracle TabPFN needs the package tabpfn",
-            f"it cannot be imported here ({_first_line(error)})",
-            'run pip install "imabo[tabpfn]"',
-        ) from error
+        why = f"it cannot be imported here ({_first_line(error)})"
+        fix = 'run pip install "imabo[tabpfn]"'
+        raise MissingExtra("the oracle TabPFN needs the package tabpfn", why, fix) from error
     return tabpfn
 
 

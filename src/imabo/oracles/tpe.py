@@ -9,8 +9,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.density import Parzen
 from imabo.oracles.base import Proposal, fresh_pool
-from imabo.oracles.parzen import ParzenOracle
-from imabo.oracles.split import Split, category_counts
+from imabo.oracles.groups import ParzenOracle, Split, category_counts
 from imabo.space import Config
 
 

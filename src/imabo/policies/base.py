@@ -85,9 +85,7 @@ class Policy(ABC):
 class Rounds:
     """Several rounds in a row, in which the study counts the pulls that it serves, and no more.
 
-    Args:
-        policy: What decides.
-        arms: The active set, which has the pull of one round before the next is decided.
+    The active set has the pull of one round before the next is decided.
     """
 
     def __init__(self, policy: Policy, arms: ActiveSet) -> None:

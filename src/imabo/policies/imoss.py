@@ -10,7 +10,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats
 from imabo.bounds import kl_upper
 from imabo.policies.base import Policy
-from imabo.policies.feedback import (
+from imabo.policies.counts import (
     effective_counts,
     effective_start,
     effective_total,

@@ -15,13 +15,16 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats
 from imabo.bounds import kl_upper
 from imabo.policies.base import Policy, Rounds, Serve
-from imabo.policies.expectations import (
+from imabo.policies.counts import (
     ANCHOR,
+    effective_counts,
+    effective_start,
+    effective_total,
     expected_means,
     pooled_variance,
     prior_counts,
+    rate_of,
 )
-from imabo.policies.feedback import effective_counts, effective_start, effective_total, rate_of
 from imabo.policies.informed_runs import Index, InformedRounds, one_of
 from imabo.policies.probing import probe
 from imabo.randomness import Draws

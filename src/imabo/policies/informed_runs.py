@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from imabo.arms import ActiveSet, Floats, Ints
 from imabo.bounds import SURELY, contenders, kl_upper, kl_upper_of, possible
 from imabo.policies.base import Decision, Rounds, Serve
-from imabo.policies.expectations import (
+from imabo.policies.counts import (
     ANCHOR,
+    UNSERVED,
+    effective_counts,
     expected_means,
     freshness,
+    least_count,
     most_expected,
+    rate_of,
 )
-from imabo.policies.feedback import UNSERVED, effective_counts, least_count, rate_of
 from imabo.randomness import Draws
 
 if TYPE_CHECKING:

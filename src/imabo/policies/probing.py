@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from imabo.arms import ActiveSet, Floats
 from imabo.drift import predict
 from imabo.memory import Memory
-from imabo.policies.expectations import expected_means, prior_counts
+from imabo.policies.counts import expected_means, prior_counts
 from imabo.space import Choice
 
 _EVERY: Final = 240  # rounds between two tries of a part that is half a standard deviation behind

@@ -10,7 +10,7 @@ import numpy as np
 
 from imabo.arms import ActiveSet, Floats
 from imabo.policies.base import Policy
-from imabo.policies.feedback import feedback_rate
+from imabo.policies.counts import feedback_rate
 from imabo.settings import check_fraction
 
 

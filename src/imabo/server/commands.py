@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
+from imabo.documents import to_datetime
 from imabo.errors import InvalidSetting, MissingExtra
-from imabo.records import to_datetime
 from imabo.server.keys import RANKS, make_key
 from imabo.server.settings import MEANINGS, Settings, read_settings
 from imabo.space.scalars import show

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from imabo.engine.requests import Request
+from imabo.engine.requests import Asked, Request
 from imabo.errors import ImaboError, StoreError, UnknownStudy
 from imabo.server.histogram import Histogram
 from imabo.server.office import Office
 from imabo.server.problems import internal, unavailable, unknown_study
-from imabo.study import Asked
 
 _log: Final = logging.getLogger("imabo.server")
 

@@ -147,7 +147,7 @@ class StudyProposals:
         return int(self._ready is not None)
 
     def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
-        """See ``imabo.engine.decisions.Proposer``."""
+        """See ``imabo.engine.asks.Proposer``."""
         ready, self._ready = self._ready, None
         if ready is None or ready.space_version != space_version or ready.proposal.config in view:
             return None

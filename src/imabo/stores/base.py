@@ -136,7 +136,8 @@ class ArmRecord:
 class NewPull:
     """A pull to commit; ``number`` counts the study's pulls from 1.
 
-    Pulls that one request with a ``key`` asked for have the parts 0, 1, 2, ...
+    Pulls that one request with a ``key`` asked for have the parts 0, 1, 2, ... ``context_json`` is
+    the context as compact JSON, where the caller has it.
     """
 
     number: int
@@ -145,6 +146,7 @@ class NewPull:
     key: str | None = None
     part: int = 0
     context: Any = None
+    context_json: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

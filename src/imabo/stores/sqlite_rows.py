@@ -106,7 +106,7 @@ def insert_pulls(
                 seq,
                 pull.key,
                 pull.part,
-                None if pull.context is None else dump(pull.context),
+                None if pull.context is None else pull.context_json or dump(pull.context),
             )
             for pull in pulls
         ],

@@ -25,13 +25,13 @@ from imabo import policies
 from imabo.arms import ActiveSet, Floats, Origin
 from imabo.oracles.base import Exhausted, Oracle, Proposal
 from imabo.testing.extremes import EXTREMES
-from imabo.testing.parts import check_is_frozen, check_round_trip, left_alone, repeated
+from imabo.testing.parts import check_is_frozen, check_round_trip, for_each, left_alone, repeated
 from imabo.testing.situations import SITUATIONS, SPACES, noisy_set
 
 FINITE = [name for name, build in SPACES.items() if build().n_configs is not None]
 
-in_every_situation = pytest.mark.parametrize("situation", SITUATIONS)
-in_every_space = pytest.mark.parametrize("space", SPACES)
+in_every_situation = for_each("situation", SITUATIONS)
+in_every_space = for_each("space", SPACES)
 
 
 class OracleContract:
@@ -109,7 +109,7 @@ class OracleContract:
         arms = noisy_set(SPACES["conditional"](), 30)
         check_proposal(propose(oracle, arms, seed=0, scores=np.full(len(arms), score)), arms)
 
-    @pytest.mark.parametrize("space", FINITE)
+    @for_each("space", FINITE)
     def test_it_uses_a_finite_space_up_and_then_says_so(self, oracle: Oracle, space: str) -> None:
         """Each configuration once, then ``Exhausted``, and again ``Exhausted``."""
         arms = ActiveSet(SPACES[space]())
@@ -127,7 +127,7 @@ class OracleContract:
         for seed in range(3):
             assert propose(oracle, arms, seed=seed) == Exhausted()
 
-    @pytest.mark.parametrize("extreme", EXTREMES)
+    @for_each("extreme", EXTREMES)
     def test_it_proposes_whatever_the_size_of_the_rewards(
         self, oracle: Oracle, extreme: str
     ) -> None:

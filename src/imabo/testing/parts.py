@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError, fields, is_dataclass
+from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +20,28 @@ from imabo.settings import describe, restore
 from imabo.testing.situations import fingerprint
 
 T = TypeVar("T")
+Check = Callable[..., None]
+
+
+def for_each(name: str, values: Collection[str]) -> Callable[[Check], Check]:
+    """Run a check on every value of an argument, in one test; a failure says on which."""
+
+    def decorate(check: Check) -> Check:
+        @wraps(check)
+        def run(*args: Any, **kwargs: Any) -> None:
+            for value in values:
+                try:
+                    check(*args, **kwargs, **{name: value})
+                except BaseException as error:
+                    error.add_note(f"with {name} = {value!r}")
+                    raise
+
+        seen = signature(check)
+        others = [one for key, one in seen.parameters.items() if key != name]
+        run.__signature__ = seen.replace(parameters=others)  # type: ignore[attr-defined]  # for pytest
+        return run
+
+    return decorate
 
 
 def check_is_frozen(part: object) -> None:

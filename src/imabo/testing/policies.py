@@ -26,10 +26,10 @@ from imabo.policies.base import Decision, Expand, Policy, Serve
 from imabo.randomness import Draws
 from imabo.study import Study
 from imabo.testing.extremes import EXTREMES
-from imabo.testing.parts import check_is_frozen, check_round_trip, left_alone, repeated
+from imabo.testing.parts import check_is_frozen, check_round_trip, for_each, left_alone, repeated
 from imabo.testing.situations import SITUATIONS, tiny_space
 
-in_every_situation = pytest.mark.parametrize("situation", SITUATIONS)
+in_every_situation = for_each("situation", SITUATIONS)
 
 
 class PolicyContract:
@@ -109,7 +109,7 @@ class PolicyContract:
         if arms.n_servable:
             check_decision(policy.serve(arms, Draws(0, 1)), arms)
 
-    @pytest.mark.parametrize("extreme", EXTREMES)
+    @for_each("extreme", EXTREMES)
     def test_it_decides_whatever_the_size_of_the_rewards(
         self, policy: Policy, extreme: str
     ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
-from imabo.drift import Drift, forget, is_moment, remember
+from imabo.drift import Drift, forget, remember
 from imabo.policies.base import Decision, Expand, Policy
 from imabo.randomness import Draws
 from imabo.space import Space
@@ -34,15 +34,7 @@ class _Book:
 
     @property
     def tally(self) -> Tally:
-        return Tally(
-            self.n_pulls,
-            self.n_rewards,
-            self.n_pending,
-            self.reward_sum,
-            self.reward_squares,
-            self.marked_rewards,
-            self.marked_sum,
-        )
+        return Tally(*(getattr(self, name) for name in Tally.__slots__))
 
 
 class Recount:
@@ -142,7 +134,7 @@ class Recount:
             n = self.totals.n_pulls
             self._report("numbers", f"pull {number} came when there were {n} pulls")
         view, draws = self.view, Draws(self._study.seed, number)
-        if self._policy.watches and is_moment(view):
+        if self._policy.watches and view.is_moment:
             view.put_memory(remember(view))
         decision = self._policy.decide(view, draws)
         self._check_growth(number, arm, reason, decision)

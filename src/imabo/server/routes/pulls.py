@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imabo.checks import checked_request
 from imabo.documents import pull_document
+from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request as AskRequest
 from imabo.errors import ImaboError, UnknownPull
 from imabo.server.desk import (

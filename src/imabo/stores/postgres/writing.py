@@ -19,8 +19,8 @@ from imabo.stores.rows import dump, dump_or_none
 def served_rows(pulls: Sequence[NewPull], counts: Mapping[int, int], at: float) -> dict[str, Any]:
     """What the statements that serve take."""
     rows = [
-        (new.number, new.arm, new.reason, new.key, new.part, dump_or_none(new.context))
-        for new in pulls
+        (p.number, p.arm, p.reason, p.key, p.part, p.context_json or dump_or_none(p.context))
+        for p in pulls
     ]
     columns = ("number", "arm", "reason", "key", "part", "context")
     return (

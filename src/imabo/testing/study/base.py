@@ -48,6 +48,11 @@ class StudyCases:
         """Override it: a function ``make_study(name, space, **settings)``."""
         raise NotImplementedError("a subclass of StudyContract must provide the make_study fixture")
 
+    @pytest.fixture
+    def study(self, make_study: MakeStudy) -> Study:
+        """A new study of ``mixed_space``."""
+        return make_study("s", mixed_space(), seed=1)
+
 
 def mixed_space() -> Space:
     """A space with every kind of parameter, a condition and a forbidden combination."""

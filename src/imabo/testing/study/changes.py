@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from imabo import policies
-from imabo.errors import InvalidConfig, InvalidSetting, NothingToServe, UnknownArm
+from imabo.errors import ImaboError, InvalidConfig, InvalidSetting, NothingToServe, UnknownArm
 from imabo.space import Choice, Float, Space
 from imabo.study import Study
 from imabo.testing.study.base import (
@@ -22,7 +22,15 @@ from imabo.testing.study.base import (
     refused,
 )
 
-CHANGES = ["pause", "resume", "retire"]
+UNKNOWN: list[Any] = [0, 99, -1, "a", None, 1.5, [], True]  # arms of a study that has one
+# What each verb refuses as its argument.
+WRONG: dict[str, tuple[type[ImaboError], list[Any]]] = {
+    "ask": (InvalidSetting, [0, -1, True, 2.0, "3", 10_001]),  # from 1 to 10,000
+    "best": (InvalidSetting, [0, 1, -0.5, 1.5, float("nan"), True, "0.9", None]),  # within (0, 1)
+    "events": (InvalidSetting, [-1, 1.5, True, "2", None]),  # from 0
+    "update_space": (InvalidSetting, [None, {}, "space", Float(0, 1)]),
+    "add_arm": (InvalidConfig, [{}, {"letter": "z"}, {"letter": "a", "x": 1}, None, "a", {1: 2}]),
+}
 
 
 def _served(study: Study, rounds: int = 40) -> set[int]:
@@ -129,14 +137,6 @@ class ChangeCases(StudyCases):
         assert (arms["1"].state, arms["True"].state) == ("active", "retired")
         assert study.add_arm({"x": 1.0}).id == arms["1"].id
 
-    @pytest.mark.parametrize("space", [None, {}, "space", Float(0, 1)], ids=repr)
-    def test_what_is_not_a_space_is_refused(self, make_study: MakeStudy, space: Any) -> None:
-        """As in create."""
-        study = make_study("s", mixed_space(), seed=1)
-        study.ask()
-        with refused(study, InvalidSetting, space):
-            study.update_space(space)
-
     # --- add_arm --------------------------------------------------------------------------------
 
     def test_an_arm_added_by_hand_is_served_soon(self, make_study: MakeStudy) -> None:
@@ -223,16 +223,6 @@ class ChangeCases(StudyCases):
         with refused(study, InvalidSetting, 10_001):
             study.add_arms([{"letter": "b"}] * 10_001)
 
-    @pytest.mark.parametrize(
-        "config", [{}, {"letter": "z"}, {"letter": "a", "x": 1}, None, "a", [], {1: 2}], ids=repr
-    )
-    def test_an_invalid_configuration_is_refused(self, make_study: MakeStudy, config: Any) -> None:
-        """By the space's own rules."""
-        study = make_study("s", letters("a", "b"), seed=1)
-        study.ask()
-        with refused(study, InvalidConfig):
-            study.add_arm(config)
-
     # --- pause, resume, retire ------------------------------------------------------------------
 
     def test_a_paused_arm_is_not_served_until_it_is_resumed(self, make_study: MakeStudy) -> None:
@@ -273,16 +263,25 @@ class ChangeCases(StudyCases):
             study.tell(pull.id, 1.0)
         assert sum(arm.n_rewards for arm in study.arms()) == study.n_rewards == 10
 
-    @pytest.mark.parametrize("change", CHANGES)
-    @pytest.mark.parametrize("arm", [0, 99, -1, "a", None, 1.5, [], True], ids=repr)
-    def test_an_unknown_arm_is_refused(self, make_study: MakeStudy, change: str, arm: Any) -> None:
+    @pytest.mark.parametrize("change", ["pause", "resume", "retire"])
+    def test_an_unknown_arm_is_refused(self, make_study: MakeStudy, change: str) -> None:
         """An arm is named by the whole number that arms() shows."""
         study = make_study("s", letters("a"), seed=1)
-        with refused(study, UnknownArm, arm):
-            getattr(study, change)(arm)
-        study.ask()
-        with refused(study, UnknownArm, arm):
-            getattr(study, change)(arm)
+        for _ in range(2):
+            for arm in UNKNOWN:
+                with refused(study, UnknownArm, arm):
+                    getattr(study, change)(arm)
+            study.ask()
+
+    @pytest.mark.parametrize("verb", WRONG)
+    def test_a_wrong_argument_is_refused(self, make_study: MakeStudy, verb: str) -> None:
+        """And nothing changes."""
+        study = make_study("s", letters("a", "b"), seed=1)
+        play(study, 1, lambda pull: 1.0)
+        error, values = WRONG[verb]
+        for value in values:
+            with refused(study, error, None if error is InvalidConfig else value):
+                getattr(study, verb)(value)
 
     def test_with_every_arm_paused_the_study_looks_for_another(self, make_study: MakeStudy) -> None:
         """As long as the space has one."""

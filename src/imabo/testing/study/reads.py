@@ -6,12 +6,12 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from imabo.errors import InvalidSetting, NoRewards
 from imabo.policies import Informed
+from imabo.study import Study
 from imabo.testing.study.base import (
     QUICK,
     MakeStudy,
@@ -31,9 +31,8 @@ class ReadCases(StudyCases):
 
     # --- best -----------------------------------------------------------------------------------
 
-    def test_before_the_first_reward_there_is_no_best(self, make_study: MakeStudy) -> None:
+    def test_before_the_first_reward_there_is_no_best(self, study: Study) -> None:
         """Neither without pulls nor with pending ones."""
-        study = make_study("s", mixed_space(), seed=1)
         with refused(study, NoRewards):
             study.best()
         study.ask(count=3)
@@ -95,14 +94,6 @@ class ReadCases(StudyCases):
         with refused(study, NoRewards):
             study.best()
 
-    @pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, float("nan"), True, "0.9", None])
-    def test_a_wrong_level_is_refused(self, make_study: MakeStudy, level: Any) -> None:
-        """A level is a number strictly between 0 and 1."""
-        study = make_study("s", letters("a"), seed=1)
-        play(study, 1, lambda pull: 1.0)
-        with refused(study, InvalidSetting, level):
-            study.best(level=level)
-
     # --- events ---------------------------------------------------------------------------------
 
     def test_changes_by_hand_are_events_in_order(self, make_study: MakeStudy) -> None:
@@ -148,13 +139,6 @@ class ReadCases(StudyCases):
         assert study.events(limit=2) == events[-2:]
         assert study.events(limit=10_000) == events
 
-    @pytest.mark.parametrize("limit", [-1, 1.5, True, "2", None])
-    def test_a_wrong_limit_of_events_is_refused(self, make_study: MakeStudy, limit: Any) -> None:
-        """It is a whole number from 0."""
-        study = make_study("s", letters("a"), seed=1)
-        with refused(study, InvalidSetting, limit):
-            study.events(limit)
-
     def test_a_change_of_the_world_is_an_event_and_best_starts_again(
         self, make_study: MakeStudy
     ) -> None:
@@ -192,9 +176,8 @@ class ReadCases(StudyCases):
             assert arm.mean == (pytest.approx(sum(rewards) / len(rewards)) if rewards else None)
         assert [arm.id for arm in study.arms()] == list(range(1, study.n_arms + 1))
 
-    def test_length_and_iteration_follow_the_pulls(self, make_study: MakeStudy) -> None:
+    def test_length_and_iteration_follow_the_pulls(self, study: Study) -> None:
         """A new study is empty, true, and can be looped over as often as one likes."""
-        study = make_study("s", mixed_space(), seed=1)
         assert (len(study), list(study), study.arms(), bool(study)) == (0, [], [], True)
         pulls = [study.ask() for _ in range(5)]
         assert len(study) == 5

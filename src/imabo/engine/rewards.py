@@ -6,11 +6,12 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from imabo.checks import checked_reward
 from imabo.drift import Drift, find_drift
+from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
-from imabo.engine.decisions import Decisions
 from imabo.engine.replica import Replica
-from imabo.errors import RewardConflict, StoreError
+from imabo.errors import ImaboError, RewardConflict, StoreError
 from imabo.events import drift_event
 from imabo.stores.base import Rewarded
 
@@ -20,12 +21,12 @@ _LOOKS: Final = 8  # rewards between two looks for a change ...
 _ARMS_PER_REWARD: Final = 8  # ... or more, where there are so many times more arms
 
 
-class Feedback:
-    """Records rewards and expires pulls, in the store first; the view follows.
+class Rewards:
+    """Has the replica record rewards and expire pulls, and looks for changes of the world.
 
     Args:
         replica: The study.
-        decisions: They say whether the view must be the newest, and whether changes matter.
+        asks: They say whether the view must be the newest, and whether changes matter.
         changes: Where a change that is noticed goes.
 
     Attributes:
@@ -33,45 +34,45 @@ class Feedback:
         n_drifts: Changes that were noticed here; another process counts its own.
     """
 
-    def __init__(self, replica: Replica, decisions: Decisions, changes: Changes) -> None:
+    def __init__(self, replica: Replica, asks: Asks, changes: Changes) -> None:
         self._replica = replica
-        self._decisions = decisions
+        self._asks = asks
         self._changes = changes
         self.is_watching = True
         self.n_drifts = 0
+
+    def tell_many(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+        """Check rewards and record them; see ``Study.tell_many``."""
+        replica, ends = self._replica, self._replica.record.reward_range
+        answers: list[ImaboError | None] = [None] * len(rewards)
+        places: list[int] = []
+        checked: list[tuple[int, float]] = []
+        for place, (pull_id, reward) in enumerate(rewards):
+            try:
+                value = checked_reward(reward, ends)
+                checked.append((replica.number(pull_id), value))
+                places.append(place)
+            except ImaboError as error:
+                answers[place] = error
+        for place, did in zip(places, self.reward_many(checked) if checked else [], strict=True):
+            if did is None:
+                answers[place] = replica.unknown_pull(rewards[place][0])
+            elif isinstance(did, ImaboError):
+                answers[place] = did
+        return answers
 
     def reward_many(
         self, rewards: Sequence[tuple[int, float]]
     ) -> list[Rewarded | RewardConflict | None]:
         """Record rewards; None stands for a pull that there is not."""
-        replica = self._replica
-        now = replica.now()
-        try:
-            record = replica.record
-            done = replica.store.reward_many(record.name, rewards, at=now, token=record.token)
-        except BaseException:
-            replica.recover()
-            raise
-        recorded = [(rewards[i], d) for i, d in enumerate(done) if isinstance(d, Rewarded)]
-        if not recorded:
-            return done
-        fresh = [item for item in recorded if item[1].fresh]
-        seq = max(item[1].seq for item in recorded)
-        is_newest = seq == replica.seq + bool(fresh)
-        if replica.is_torn or not (is_newest or self._decisions.is_shared):
-            replica.refresh()
-        elif fresh:
-            replica.seq, replica.last_at = seq if is_newest else replica.seq, now
-            view = replica.view
-            for (_, reward), did in sorted(fresh, key=lambda item: item[0][0]):
-                view.count_reward(view.row_of(did.arm), reward, was_pending=did.was_pending)
-        self._watch(len(fresh))
+        may_lag = self._asks.proposer is not None
+        done, n_fresh = self._replica.reward(rewards, may_lag=may_lag)
+        if n_fresh and self.is_watching and self._asks.watches:
+            self._watch(n_fresh)
         return done
 
     def _watch(self, n_fresh: int) -> None:
         """Look for a change, now and then."""
-        if not (self.is_watching and self._decisions.policy.watches):
-            return
         view = self._replica.view
         n, every = view.totals.n_rewards, max(_LOOKS, len(view) // _ARMS_PER_REWARD)
         if (n - n_fresh) // every != n // every and find_drift(view) is not None:
@@ -100,26 +101,4 @@ class Feedback:
             now = replica.now()
             # A clock that was set back: what is served from now on is due before what waits.
             if now >= replica.expiry.due_at or now < replica.last_at:
-                self.expire_before(replica.expiry.limit(now))
-
-    def expire_before(self, before: float) -> int:
-        """Expire the pulls that were served before a time and are still pending."""
-        replica = self._replica
-        now = replica.now()
-        try:
-            record = replica.record
-            done = replica.store.expire(record.name, before=before, at=now, token=record.token)
-        except BaseException:
-            replica.recover()
-            raise
-        oldest = done.oldest_pending_at
-        replica.expiry.put_oldest(now if oldest is None else min(oldest, now))
-        if done.seq == replica.seq + bool(done.counts) and not replica.is_torn:
-            if done.counts:
-                replica.seq, replica.last_at = done.seq, now
-            view = replica.view
-            for arm, n in done.counts.items():
-                view.count_expired(view.row_of(arm), n)
-        else:
-            replica.refresh()
-        return sum(done.counts.values())
+                replica.expire(replica.expiry.limit(now))

@@ -10,7 +10,7 @@ import pytest
 from imabo import Choice, Float, Space, Study
 from imabo.oracles import Random
 from imabo.policies import IMOSS, QRM2, UCBAIR, Policy
-from imabo.policies.feedback import effective_counts, effective_total, feedback_rate
+from imabo.policies.counts import effective_counts, effective_total, feedback_rate
 
 from .sets import arms_with
 

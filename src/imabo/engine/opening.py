@@ -1,0 +1,64 @@
+"""From what a study is called with to its engine: creating, opening and replaying."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from imabo.checks import require_same, stored_oracle, stored_policy
+from imabo.engine import Engine
+from imabo.errors import StudyExists
+from imabo.oracles.base import Oracle
+from imabo.policies.base import Policy
+from imabo.replay import make_again, read_log
+from imabo.stores import Store, open_store
+from imabo.stores.base import StudyRecord
+
+Parts = tuple[Policy | None, Oracle | None]  # those that the caller gave
+Clock = Callable[[], float]
+
+
+def created(
+    store: str | Store | None, record: StudyRecord, parts: Parts, clock: Clock, *, any_seed: bool
+) -> Engine:
+    """See ``Study.create``; ``any_seed`` goes on with a study whatever its seed."""
+    with _opened(store) as found:
+        try:
+            found.create(record)
+        except StudyExists:
+            require_same(found, record, any_seed=any_seed)
+        return _loaded(found, record.name, parts, clock, owns_store=found is not store)
+
+
+def opened(store: str | Store, name: str, parts: Parts, clock: Clock) -> Engine:
+    """See ``Study.open``."""
+    with _opened(store) as found:
+        return _loaded(found, name, parts, clock, owns_store=found is not store)
+
+
+def replayed(store: str | Store | None, lines: Iterable[str], parts: Parts) -> Engine:
+    """See ``Study.replay``."""
+    record, entries = read_log(lines, *parts)
+    with _opened(store) as found:
+        make_again(found, record, entries, *parts)
+        return _loaded(found, record.name, parts, time.time, owns_store=found is not store)
+
+
+def _loaded(store: Store, name: str, parts: Parts, clock: Clock, *, owns_store: bool) -> Engine:
+    snapshot = store.load(name)
+    policy = stored_policy(parts[0], snapshot.study.policy)
+    oracle = stored_oracle(parts[1], snapshot.study.oracle)
+    return Engine(store, snapshot, policy, oracle, clock, owns_store=owns_store)
+
+
+@contextmanager
+def _opened(store: str | Store | None) -> Iterator[Store]:
+    """A store, which is closed when it is ours and the block raises."""
+    found = open_store(store)
+    try:
+        yield found
+    except BaseException:
+        if found is not store:
+            found.close()
+        raise
