@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from imabo import Study, insight
-from imabo.server.readings import LONGEST_S, MAX_AGE_S, MOST_KEPT, Readings
+from imabo.server.insight_cache import LONGEST_S, MAX_AGE_S, MOST_KEPT, InsightCache
 from imabo.space import Space
 from tests.server.calls import OTHER_SPACE, SPACE, Api, code_of
 from tests.server.running import RunningServer
@@ -193,20 +193,20 @@ def test_a_reader_may_preview_a_change_that_it_may_not_make(locked: RunningServe
 
 
 class Watched:
-    """Readings of one study by a clock that the test moves."""
+    """InsightCache of one study by a clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.n_made = 0
         self.takes_s = 0.0
-        self.readings = Readings(now=lambda: self.now)
+        self.insight = InsightCache(now=lambda: self.now)
         self.study = Study.create("s", Space.from_dict(SPACE), seed=0)
 
     def facts(self) -> insight.Facts:
-        return self.readings.facts(self.study)
+        return self.insight.facts(self.study)
 
     def answer(self, key: str = "a") -> bytes:
-        return self.readings.answer(self.study, key, self._make)
+        return self.insight.answer(self.study, key, self._make)
 
     def _make(self, facts: insight.Facts) -> bytes:
         self.n_made += 1
@@ -219,7 +219,7 @@ def test_facts_are_read_once_a_second_and_again_when_told() -> None:
     first = watched.facts()
     watched.study.ask()
     assert watched.facts() is first
-    watched.readings.forget(watched.study)
+    watched.insight.forget(watched.study)
     second = watched.facts()
     assert second.totals.n_pulls == 1
     watched.study.ask()

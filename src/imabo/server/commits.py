@@ -15,8 +15,8 @@ from typing import Any, Final
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, StoreError, UnknownStudy
 from imabo.server.histogram import Histogram
-from imabo.server.office import Office
 from imabo.server.problems import internal, unavailable, unknown_study
+from imabo.server.registry import Registry
 from imabo.study import Asked
 
 _log: Final = logging.getLogger("imabo.server")
@@ -58,15 +58,15 @@ class Commits:
     study has a lane of its own (``Lanes``): what holds up one study holds up no other.
 
     Args:
-        office: The studies, and their lanes.
+        registry: The studies, and their lanes.
         limit: How many requests may wait; more are refused as ``unavailable``.
         study_limit: How many of them may be for one study.
     """
 
     def __init__(
-        self, office: Office, *, limit: int = 10_000, study_limit: int | None = None
+        self, registry: Registry, *, limit: int = 10_000, study_limit: int | None = None
     ) -> None:
-        self._office = office
+        self._registry = registry
         self._limit = limit
         self._study_limit = limit if study_limit is None else study_limit
         self.is_closed = False
@@ -108,7 +108,7 @@ class Commits:
     def _future(self, study: str) -> asyncio.Future[Any]:
         if self.is_closed or self._loop is None:
             raise unavailable("the service is stopping")
-        if self._office.is_away:
+        if self._registry.is_away:
             raise unavailable()
         n_waiting = self.waiting.get(study, 0)
         if n_waiting >= self._study_limit:
@@ -127,7 +127,7 @@ class Commits:
                 queue.append(item)  # the round that takes it is due already
                 return
             self._queues[item.study] = deque((item,))
-        self._office.lanes.put(item.study, partial(self._round, item.study))
+        self._registry.lanes.put(item.study, partial(self._round, item.study))
 
     # --- in a thread of the study's lane ----------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Commits:
         if asks:
             self._hand_out(name, self._ask_all(name, asks))
         if has_more:
-            self._office.lanes.put(name, partial(self._round, name))
+            self._registry.lanes.put(name, partial(self._round, name))
 
     def _take(self, name: str) -> tuple[list[_Ask], list[_Tell], bool]:
         """What waits for a study, up to the size of a round; and whether there is more."""
@@ -161,7 +161,7 @@ class Commits:
 
     def _ask_all(self, name: str, items: list[_Ask]) -> _Done:
         try:
-            study = self._office.study(name)
+            study = self._registry.study(name)
             results = study.ask_many([item.request for item in items])
         except Exception as error:
             is_ours = isinstance(error, ImaboError) and not isinstance(error, StoreError)
@@ -169,16 +169,16 @@ class Commits:
                 # What refuses the group may concern one of them: a known key is still answered.
                 return [done for item in items for done in self._ask_all(name, [item])]
             return self._failed(name, items, error)
-        self._office.moved(study)
+        self._registry.moved(study)
         return [(item.answer, result) for item, result in zip(items, results, strict=True)]
 
     def _tell_all(self, name: str, items: list[_Tell]) -> _Done:
         try:
-            study = self._office.study(name)
+            study = self._registry.study(name)
             results = study.tell_many([reward for item in items for reward in item.rewards])
         except Exception as error:
             return self._failed(name, items, error)
-        self._office.moved(study)
+        self._registry.moved(study)
         done: _Done = []
         start = 0
         for item in items:
@@ -188,10 +188,10 @@ class Commits:
 
     def _failed(self, name: str, items: Sequence[_Ask | _Tell], error: Exception) -> _Done:
         if isinstance(error, UnknownStudy):
-            self._office.drop(name)  # deleted by another process
+            self._registry.drop(name)  # deleted by another process
             error = unknown_study(name)
         elif isinstance(error, StoreError):
-            self._office.failed_at = time.monotonic()
+            self._registry.failed_at = time.monotonic()
         elif not isinstance(error, ImaboError):
             _log.error("a commit failed", exc_info=error)
             error = internal()

@@ -19,8 +19,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from imabo.errors import ReplayMismatch
-from imabo.server.desk import Desk
-from imabo.server.limits import too_large
+from imabo.server.bodies import too_large
+from imabo.server.context import Parts
 from imabo.server.problems import invalid_request, unavailable
 
 T = TypeVar("T")
@@ -43,14 +43,14 @@ class Incoming:
 
     Args:
         request: Whose body.
-        desk: The service; work under way ends when it stops.
+        parts: The service; work under way ends when it stops.
     """
 
-    def __init__(self, request: Request, desk: Desk) -> None:
+    def __init__(self, request: Request, parts: Parts) -> None:
         self._request = request
-        self._stopping = desk.stopping
-        self._slots = desk.imports
-        self._limit = desk.settings.max_import_bytes
+        self._stopping = parts.stopping
+        self._slots = parts.imports
+        self._limit = parts.settings.max_import_bytes
         self._is_gone = False
         length = request.headers.get("content-length", "0")
         if int(length) > self._limit:

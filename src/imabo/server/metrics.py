@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from imabo.server.commits import Commits
 from imabo.server.histogram import Histogram
 from imabo.server.keys import may_see
-from imabo.server.office import Office
+from imabo.server.registry import Registry
 from imabo.stores.base import KeyRecord
 
 MEDIA_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
@@ -35,16 +35,16 @@ class Metrics:
     """What this process counted. The event loop counts, any thread may read.
 
     Args:
-        office: The open studies.
+        registry: The open studies.
         commits: The queue.
         shared: A folder where the server's processes leave their counts, so that whichever of them
             is asked answers for all; None for a process alone.
     """
 
-    def __init__(self, office: Office, commits: Commits, shared: Path | None = None) -> None:
+    def __init__(self, registry: Registry, commits: Commits, shared: Path | None = None) -> None:
         self.n_asks = 0
         self.n_rewards = 0
-        self._office = office
+        self._registry = registry
         self._commits = commits
         self._shared = shared
         self._errors: dict[str, int] = {}
@@ -86,9 +86,9 @@ class Metrics:
             "waiting": self._commits.n_waiting,
             "study_waiting": dict(self._commits.waiting),
             "study_refused": dict(self._commits.refused),
-            "stuck": len(self._office.lanes.stuck(_STUCK_S)),
+            "stuck": len(self._registry.lanes.stuck(_STUCK_S)),
             "errors": dict(self._errors),
-            "drifts": self._office.n_drifts(),
+            "drifts": self._registry.n_drifts(),
             "sizes": [self._commits.sizes.counts, self._commits.sizes.total],
             "requests": [
                 [*label, histogram.counts, histogram.total]
@@ -169,15 +169,15 @@ class Metrics:
         return family
 
     def _study_families(self, caller: KeyRecord | None) -> Iterator[Metric]:
-        office = self._office
-        studies = [study for study in office.open_studies() if may_see(caller, study.name)]
-        ready = office.n_ready
+        registry = self._registry
+        studies = [study for study in registry.open_studies() if may_see(caller, study.name)]
+        ready = registry.n_ready
         for name, text, value in (
             ("imabo_arms", "arms of a study, retired ones included", lambda s: s.n_arms),
             ("imabo_pulls", "pulls of a study so far", lambda s: s.n_pulls),
             ("imabo_pending", "pulls that wait for a reward", lambda s: s.n_pending),
             ("imabo_expired", "pulls whose window passed", lambda s: s.n_expired),
-            ("imabo_view_age_seconds", "age of the view", lambda s: office.age_s(s.name)),
+            ("imabo_view_age_seconds", "age of the view", lambda s: registry.age_s(s.name)),
             ("imabo_proposals_ready", "proposals to be taken", lambda s: ready(s.name)),
         ):
             family = GaugeMetricFamily(name, text, labels=["study"])

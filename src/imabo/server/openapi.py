@@ -20,8 +20,8 @@ from starlette.responses import Response
 
 from imabo import insight
 from imabo.server import problems, wire
+from imabo.server.operations import Operation
 from imabo.server.routes import OPERATIONS
-from imabo.server.routes.table import Operation
 
 VERSION: Final = "1"
 _REF: Final = "#/components/schemas/{model}"

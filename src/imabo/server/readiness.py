@@ -8,8 +8,8 @@ import threading
 import time
 from typing import Final
 
-from imabo.server.office import Office
 from imabo.server.problems import Refusal, unavailable
+from imabo.server.registry import Registry
 
 _log: Final = logging.getLogger("imabo.server")
 
@@ -26,11 +26,11 @@ class Readiness:
     one does not come back, the answer is no.
 
     Args:
-        office: The studies and their store.
+        registry: The studies and their store.
     """
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
         self._finished: asyncio.Event | None = None
         self._checked_at = -1e9
         self._began_at = 0.0
@@ -38,9 +38,9 @@ class Readiness:
 
     async def check(self) -> Refusal | None:
         """Why requests cannot be served now, None when they can."""
-        office, now = self._office, time.monotonic()
-        is_doubtful = office.is_away or self._problem is not None
-        wrote_at, failed_at = office.wrote_at, office.failed_at
+        registry, now = self._registry, time.monotonic()
+        is_doubtful = registry.is_away or self._problem is not None
+        wrote_at, failed_at = registry.wrote_at, registry.failed_at
         if not is_doubtful and wrote_at > failed_at and now - wrote_at < _GOOD_FOR_S:
             return None
         is_doubtful = is_doubtful or failed_at > self._checked_at
@@ -69,13 +69,13 @@ class Readiness:
         threading.Thread(target=probe, name="imabo-probe", daemon=True).start()
 
     def _probe(self) -> str | None:
-        store = self._office.store
+        store = self._registry.store
         try:
             store.seqs()
         except Exception as error:  # whatever a driver raises, the database is away
-            self._office.lost(error)
+            self._registry.lost(error)
             return "the database does not answer"
-        self._office.found()
+        self._registry.found()
         try:
             store.probe()
         except Exception as error:

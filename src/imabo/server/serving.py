@@ -19,8 +19,8 @@ import uvicorn
 from imabo.errors import InvalidSetting
 from imabo.server import logs
 from imabo.server.app import make_app
-from imabo.server.desk import Desk
-from imabo.server.guarding import protocol_for
+from imabo.server.context import Parts
+from imabo.server.protocol import protocol_for
 from imabo.server.settings import Settings, is_loopback
 from imabo.server.supervisor import LIFELINE, READY, SETTINGS, SOCKET, supervise
 from imabo.stores import open_store
@@ -114,7 +114,7 @@ def run(
         server_header=False,
         timeout_graceful_shutdown=max(1, math.ceil(settings.drain_s)),
     )
-    server = _Server(config, ready, app.desk)
+    server = _Server(config, ready, app.parts)
     # After its graceful end, uvicorn raises the signal again for whoever handled it before.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
@@ -131,10 +131,10 @@ def _allow_files(wanted: int) -> None:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], desk: Desk) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], parts: Parts) -> None:
         super().__init__(config)
         self._ready = ready
-        self._desk = desk
+        self._parts = parts
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -142,16 +142,16 @@ class _Server(uvicorn.Server):
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if not self._desk.stopping.is_set():
-            self._desk.stopping.set()
+        if not self._parts.stopping.is_set():
+            self._parts.stopping.set()
             # A thread that waits for the database cannot be ended, nor can Python end before it.
-            end = threading.Timer(self._desk.settings.drain_s + LAST_GRACE_S, self._give_up)
+            end = threading.Timer(self._parts.settings.drain_s + LAST_GRACE_S, self._give_up)
             end.daemon = True
             end.start()
         super().handle_exit(sig, frame)
 
     def _give_up(self) -> None:
-        if self._desk.stopping.has_answered:
+        if self._parts.stopping.has_answered:
             logs.log.warning("the database did not answer in the time to drain; it is left alone")
             os._exit(0)
         logs.log.error("the time to drain is over; requests that were not answered are given up")

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from imabo.arms import Arm
 from imabo.documents import arm_document
 from imabo.errors import UnknownArm
-from imabo.server.desk import body_of, decoded, desk_of, for_study, json_answer, study_name
-from imabo.server.routes.table import Operation
+from imabo.server.context import body_of, decoded, for_study, json_answer, parts_of, study_name
+from imabo.server.operations import Operation
 from imabo.server.wire import ArmAnswer, ArmBody, ArmsAnswer, ArmsBody, StateBody
 from imabo.space.scalars import show
 
@@ -18,21 +18,21 @@ _MAX_DIGITS = 18
 
 async def list_arms(request: Request) -> Response:
     """Every arm ever admitted, in order of admission."""
-    name, office = study_name(request), desk_of(request).office
-    arms = await for_study(request, name, lambda: office.study(name).arms())
+    name, registry = study_name(request), parts_of(request).registry
+    arms = await for_study(request, name, lambda: registry.study(name).arms())
     return json_answer({"arms": [arm_document(arm) for arm in arms]})
 
 
 async def add_arm(request: Request) -> Response:
     """Admit a configuration by hand; one that is an arm already becomes active again."""
-    name, desk = study_name(request), desk_of(request)
+    name, parts = study_name(request), parts_of(request)
     _, sent = await body_of(request, ArmBody)
 
     def add() -> tuple[bool, Arm]:
-        study = desk.office.study(name)
+        study = parts.registry.study(name)
         n_before = study.n_arms
         arm = study.add_arm(sent["config"])
-        desk.readings.forget(study)
+        parts.insight.forget(study)
         return arm.id > n_before, arm
 
     is_new, arm = await for_study(request, name, add)
@@ -44,13 +44,13 @@ async def add_arms(request: Request) -> Response:
 
     Those that are arms already become active again. Done again, it changes nothing.
     """
-    name, desk = study_name(request), desk_of(request)
+    name, parts = study_name(request), parts_of(request)
     _, sent = await body_of(request, ArmsBody)
 
     def add() -> list[Arm]:
-        study = desk.office.study(name)
+        study = parts.registry.study(name)
         arms = study.add_arms(sent["configs"])
-        desk.readings.forget(study)
+        parts.insight.forget(study)
         return arms
 
     arms = await for_study(request, name, add)
@@ -59,15 +59,15 @@ async def add_arms(request: Request) -> Response:
 
 async def change_arm(request: Request) -> Response:
     """Pause, resume or retire an arm."""
-    name, desk = study_name(request), desk_of(request)
+    name, parts = study_name(request), parts_of(request)
     body, _ = await body_of(request, StateBody)
     arm_id = _arm_id(decoded(request.path_params["arm"]))
 
     def change() -> Arm:
-        study = desk.office.study(name)
+        study = parts.registry.study(name)
         verbs = {"active": study.resume, "paused": study.pause, "retired": study.retire}
         arm = verbs[body.state](arm_id)
-        desk.readings.forget(study)
+        parts.insight.forget(study)
         return arm
 
     return json_answer(arm_document(await for_study(request, name, change)))

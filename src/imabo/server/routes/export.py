@@ -22,7 +22,7 @@ _MEDIA: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-
 class ExportAnswer(Response):
     """A study as a stream of text; when the caller goes away, the writing ends.
 
-    One who stays and does not read is cut off (see ``imabo.server.guarding``).
+    One who stays and does not read is cut off (see ``imabo.server.protocol``).
 
     Args:
         study: What to write.

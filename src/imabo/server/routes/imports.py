@@ -11,10 +11,10 @@ from starlette.responses import Response
 from imabo.checks import checked_name
 from imabo.documents import Document, study_document
 from imabo.replay import make_again, read_log
-from imabo.server.desk import caller_of, desk_of, json_answer, query_of, require_name
+from imabo.server.bodies import check_media_type
+from imabo.server.context import caller_of, json_answer, parts_of, query_of, require_name
 from imabo.server.incoming import Incoming
-from imabo.server.limits import check_media_type
-from imabo.server.routes.table import Operation
+from imabo.server.operations import Operation
 from imabo.server.wire import ImportAnswer, ImportQuery
 
 _LINES = "application/x-ndjson"
@@ -29,20 +29,20 @@ async def import_study(request: Request) -> Response:
     """
     name = query_of(request, ImportQuery).name
     check_media_type(request, _LINES)
-    caller, desk = caller_of(request), desk_of(request)
-    office = desk.office
+    caller, parts = caller_of(request), parts_of(request)
+    registry = parts.registry
 
     def make(lines: Iterator[bytes]) -> Document:
         record, entries = read_log(lines, None, None)
         if name is not None:
             record = replace(record, name=checked_name(name))
         require_name(caller, record.name)
-        with office.making(record.token):
-            checked = make_again(office.store, record, entries)
-        made = study_document(office.store.load(record.name))
+        with registry.making(record.token):
+            checked = make_again(registry.store, record, entries)
+        made = study_document(registry.store.load(record.name))
         return {"study": made, "checked": asdict(checked)}
 
-    return json_answer(await Incoming(request, desk).given_to(make), 201)
+    return json_answer(await Incoming(request, parts).given_to(make), 201)
 
 
 OPERATIONS = [

@@ -11,19 +11,19 @@ from starlette.responses import Response
 
 from imabo import insight
 from imabo.errors import UnknownArm
-from imabo.server.desk import (
-    Answer,
+from imabo.server.context import (
+    JsonResponse,
     body_of,
     caller_of,
     decoded,
-    desk_of,
     for_study,
     json_answer,
+    parts_of,
     query_of,
     study_name,
 )
+from imabo.server.operations import Operation
 from imabo.server.problems import Refusal
-from imabo.server.routes.table import Operation
 from imabo.server.wire import SpaceBody
 from imabo.server.wire_insight import (
     FigureAnswer,
@@ -141,10 +141,10 @@ async def _looked(
     request: Request, work: Callable[[insight.Facts], T], name: str | None = None
 ) -> T:
     """What is made of the facts of a request's study, in a thread."""
-    desk, study = desk_of(request), study_name(request) if name is None else name
+    parts, study = parts_of(request), study_name(request) if name is None else name
 
     def look() -> T:
-        return work(desk.readings.facts(desk.office.study(study)))
+        return work(parts.insight.facts(parts.registry.study(study)))
 
     return await for_study(request, study, look)
 
@@ -153,15 +153,15 @@ async def _shared(
     request: Request, key: tuple[object, ...], work: Callable[[insight.Facts], object]
 ) -> Response:
     """What is made of the facts of a request's study, once for all who ask for the same."""
-    desk, name = desk_of(request), study_name(request)
+    parts, name = parts_of(request), study_name(request)
 
     def make(facts: insight.Facts) -> bytes:
         return bytes(json_answer(work(facts)).body)
 
     def look() -> bytes:
-        return desk.readings.answer(desk.office.study(name), key, make)
+        return parts.insight.answer(parts.registry.study(name), key, make)
 
-    return Answer(await for_study(request, name, look), 200)
+    return JsonResponse(await for_study(request, name, look), 200)
 
 
 def _trend(facts: insight.Facts, most: int) -> list[float | None]:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.errors import MissingExtra
-from imabo.server.desk import in_thread
+from imabo.server.context import in_thread
 from imabo.server.problems import answer
 
 PLOTLY: Final = "/static/plotly.js"

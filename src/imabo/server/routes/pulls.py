@@ -12,19 +12,19 @@ from imabo.checks import checked_request
 from imabo.documents import pull_document
 from imabo.engine.requests import Request as AskRequest
 from imabo.errors import ImaboError, UnknownPull
-from imabo.server.desk import (
+from imabo.server.context import (
     body_of,
     decoded,
-    desk_of,
     find_study,
     for_study,
     json_answer,
+    parts_of,
     pull_study,
     query_of,
     study_name,
 )
+from imabo.server.operations import Operation
 from imabo.server.problems import document, outward, unknown_pull
-from imabo.server.routes.table import Operation
 from imabo.server.wire import (
     AskBody,
     PageAnswer,
@@ -43,8 +43,8 @@ async def ask(request: Request) -> Response:
     body, _ = await body_of(request, AskBody, is_optional=True)
     # Checked here, because one that is refused must not hold up the others of its group.
     wanted = checked_request(AskRequest(body.count, body.key, body.context))
-    asked = await desk_of(request).commits.ask(name, wanted)
-    desk_of(request).metrics.n_asks += len(asked.pulls)
+    asked = await parts_of(request).commits.ask(name, wanted)
+    parts_of(request).metrics.n_asks += len(asked.pulls)
     pulls = [pull_document(pull, name) for pull in asked.pulls]
     return json_answer({"pulls": pulls}, 201 if asked.is_new else 200)
 
@@ -54,10 +54,10 @@ async def reward(request: Request) -> Response:
     pull_id = decoded(request.path_params["pull"])
     body, _ = await body_of(request, RewardBody)
     name = await pull_study(request, pull_id)
-    (error,) = await desk_of(request).commits.tell(name, [(pull_id, body.reward)])
+    (error,) = await parts_of(request).commits.tell(name, [(pull_id, body.reward)])
     if error is not None:
         raise _shown(error, pull_id)
-    desk_of(request).metrics.n_rewards += 1
+    parts_of(request).metrics.n_rewards += 1
     return Response(status_code=204)
 
 
@@ -72,7 +72,7 @@ async def reward_many(request: Request) -> Response:
             problems[place] = unknown_pull(item.pull)
         else:
             by_study.setdefault(name, []).append(place)
-    commits = desk_of(request).commits
+    commits = parts_of(request).commits
     told = [
         commits.tell(name, [(body.rewards[i].pull, body.rewards[i].reward) for i in places])
         for name, places in by_study.items()
@@ -92,7 +92,7 @@ async def reward_many(request: Request) -> Response:
         else:
             problem = document(outward(_shown(error, item.pull)))
             results.append({"pull": item.pull, "status": "refused", "problem": problem})
-    desk_of(request).metrics.n_rewards += sum(error is None for error in problems)
+    parts_of(request).metrics.n_rewards += sum(error is None for error in problems)
     return json_answer({"results": results})
 
 
@@ -100,9 +100,9 @@ async def read_pull(request: Request) -> Response:
     """A pull as it stands now."""
     pull_id = decoded(request.path_params["pull"])
     name = await pull_study(request, pull_id)
-    office = desk_of(request).office
+    registry = parts_of(request).registry
     try:
-        pull = await for_study(request, name, lambda: office.study(name).pull(pull_id))
+        pull = await for_study(request, name, lambda: registry.study(name).pull(pull_id))
     except ImaboError as error:
         raise _shown(error, pull_id) from None
     return json_answer(pull_document(pull, name))
@@ -111,9 +111,9 @@ async def read_pull(request: Request) -> Response:
 async def history(request: Request) -> Response:
     """A page of the history, in the order the pulls were served."""
     name, query = study_name(request), query_of(request, PageQuery)
-    office = desk_of(request).office
+    registry = parts_of(request).registry
     page = await for_study(
-        request, name, lambda: office.study(name).pulls(query.after, query.limit)
+        request, name, lambda: registry.study(name).pulls(query.after, query.limit)
     )
     pulls = [pull_document(pull, name) for pull in page]
     last = int(page[-1].id.rpartition("-")[2]) if len(page) == query.limit else None

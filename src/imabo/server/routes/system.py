@@ -5,10 +5,10 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imabo.server.desk import caller_of, desk_of, in_thread, json_answer
+from imabo.server.context import caller_of, in_thread, json_answer, parts_of
 from imabo.server.metrics import MEDIA_TYPE
+from imabo.server.operations import Operation
 from imabo.server.problems import unavailable
-from imabo.server.routes.table import Operation
 from imabo.server.wire import StatusAnswer
 
 
@@ -20,10 +20,10 @@ async def healthz(request: Request) -> Response:
 
 async def readyz(request: Request) -> Response:
     """Whether requests can be served: the database answers and takes writes; else why not."""
-    desk = desk_of(request)
-    if desk.stopping.is_set():
+    parts = parts_of(request)
+    if parts.stopping.is_set():
         raise unavailable("the service is stopping", "it takes no more requests")
-    problem = await desk.readiness.check()
+    problem = await parts.readiness.check()
     if problem is not None:
         raise problem
     return json_answer({"status": "ready"})
@@ -31,8 +31,8 @@ async def readyz(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """What to watch, in the Prometheus text format; of studies, those that the caller may see."""
-    desk = desk_of(request)
-    text = await in_thread(desk.metrics.text, caller_of(request))
+    parts = parts_of(request)
+    text = await in_thread(parts.metrics.text, caller_of(request))
     return Response(text, headers={"Content-Type": MEDIA_TYPE})
 
 

@@ -18,7 +18,7 @@ from imabo.stores import SQLiteStore
 from imabo.stores.base import NewPull
 from tests.server.calls import Api, code_of
 from tests.server.running import RunningServer
-from tests.server.test_office import eventually
+from tests.server.test_registry import eventually
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
@@ -222,7 +222,7 @@ def test_exports_that_nobody_reads_hold_up_nobody_and_are_cut_off(
         httpx.Client(base_url=server.url, timeout=20) as http,
         ExitStack() as stack,
     ):
-        exports = server.app.desk.exports
+        exports = server.app.parts.exports
         callers = [stack.enter_context(connect(server)) for _ in range(60)]
         path = b"/v1/studies/s/export?format=jsonl"
         for raw in callers:

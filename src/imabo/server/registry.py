@@ -35,7 +35,7 @@ class _Door:
     n_users: int = 0
 
 
-class Office:
+class Registry:
     """The process's open studies on one store: one ``Study`` a name, kept up to date.
 
     A thread follows what other processes write; what is to be done about it (reading a study again,
@@ -81,7 +81,7 @@ class Office:
         self._n_checked = 0
         self._chores: set[tuple[str, str]] = set()  # that wait in a lane, or are done there now
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="imabo-office", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name="imabo-registry", daemon=True)
 
     def start(self) -> None:
         """Start following the store."""

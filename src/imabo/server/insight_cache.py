@@ -29,7 +29,7 @@ class _Reading:
     kept: dict[Hashable, bytes] = field(default_factory=dict)
 
 
-class Readings:
+class InsightCache:
     """The facts of studies: those who look at the same time share one read.
 
     Facts are looked up again after a second, and read again when the study has changed. When

@@ -50,7 +50,7 @@ class Operation:
     takes: str | None = None
 
 
-class Switch:
+class Router:
     """Finds the operation of a path, faster than by trying patterns in turn.
 
     Args:
@@ -59,11 +59,11 @@ class Switch:
     Example:
         >>> async def read(request: Request) -> Response:
         ...     return Response()
-        >>> switch = Switch([Operation("GET", "/v1/pulls/{pull}", read, "reader", {})])
-        >>> operation, params = switch.find("GET", "/v1/pulls/a-1")
+        >>> router = Router([Operation("GET", "/v1/pulls/{pull}", read, "reader", {})])
+        >>> operation, params = router.find("GET", "/v1/pulls/a-1")
         >>> operation.path, params
         ('/v1/pulls/{pull}', {'pull': 'a-1'})
-        >>> switch.methods("/v1/pulls/a-1"), switch.methods("/v1/pulls")
+        >>> router.methods("/v1/pulls/a-1"), router.methods("/v1/pulls")
         (['GET'], [])
     """
 

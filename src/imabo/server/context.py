@@ -18,13 +18,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.server.access import Access
+from imabo.server.bodies import check_media_type, parse, read_body
 from imabo.server.commits import Commits
 from imabo.server.conversions import checked
 from imabo.server.exports import Exports
+from imabo.server.insight_cache import InsightCache
 from imabo.server.keys import RANKS, may_see
-from imabo.server.limits import check_media_type, parse, read_body
 from imabo.server.metrics import Metrics
-from imabo.server.office import Office
 from imabo.server.problems import (
     forbidden,
     invalid_request,
@@ -33,7 +33,7 @@ from imabo.server.problems import (
     unknown_study,
 )
 from imabo.server.readiness import Readiness
-from imabo.server.readings import Readings
+from imabo.server.registry import Registry
 from imabo.server.settings import Settings
 from imabo.stores.base import KeyRecord
 
@@ -84,17 +84,17 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Parts:
     """The parts of one running service."""
 
     settings: Settings
-    office: Office
+    registry: Registry
     commits: Commits
     access: Access
     metrics: Metrics
     stopping: Stopping
     readiness: Readiness
-    readings: Readings = field(default_factory=Readings)
+    insight: InsightCache = field(default_factory=InsightCache)
     exports: Exports = field(default_factory=Exports)
     imports: anyio.CapacityLimiter = field(
         default_factory=lambda: anyio.CapacityLimiter(_IMPORTS_AT_ONCE)
@@ -102,9 +102,9 @@ class Desk:
     rooms: dict[str, Room] = field(default_factory=dict)  # of studies that something is done for
 
 
-def desk_of(request: Request) -> Desk:
+def parts_of(request: Request) -> Parts:
     """The service that a request came to."""
-    return cast(Desk, request.scope["imabo.desk"])
+    return cast(Parts, request.scope["imabo.parts"])
 
 
 def caller_of(request: Request) -> KeyRecord | None:
@@ -147,14 +147,14 @@ async def find_study(request: Request, pull_id: str) -> str | None:
     form = _PULL_ID.match(pull_id)
     if form is None:
         return None
-    office, token = desk_of(request).office, form[1]
-    name = office.known(token) or await in_thread(office.find, token)
+    registry, token = parts_of(request).registry, form[1]
+    name = registry.known(token) or await in_thread(registry.find, token)
     return name if name is not None and may_see(caller_of(request), name) else None
 
 
 async def body_of(request: Request, model: type[B], *, is_optional: bool = False) -> tuple[B, Any]:
     """The body of a request as a model, and as it was sent."""
-    body = await read_body(request, desk_of(request).settings.max_body_bytes)
+    body = await read_body(request, parts_of(request).settings.max_body_bytes)
     if body:
         check_media_type(request)
         value = parse(body)
@@ -187,7 +187,7 @@ async def for_study(request: Request, name: str, work: Callable[[], T]) -> T:
 
     A few at a time: requests of a study that is stuck must not take all the threads there are.
     """
-    rooms = desk_of(request).rooms
+    rooms = parts_of(request).rooms
     room = rooms.setdefault(name, Room())
     if room.n_requests >= _MOST_IN_ROOM:
         raise unavailable(
@@ -206,10 +206,10 @@ async def for_study(request: Request, name: str, work: Callable[[], T]) -> T:
 
 def json_answer(value: object, status: int = 200) -> Response:
     """A value as a JSON response."""
-    return Answer(to_json(value, inf_nan_mode="null"), status)
+    return JsonResponse(to_json(value, inf_nan_mode="null"), status)
 
 
-class Answer(Response):
+class JsonResponse(Response):
     """A JSON response that costs little to make.
 
     Args:

@@ -15,10 +15,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imabo.errors import ImaboError, StoreError
-from imabo.server.desk import Desk, encoded_path, require_role
+from imabo.server.context import Parts, encoded_path, require_role
 from imabo.server.logs import log, log_request, requests
+from imabo.server.operations import METHODS, Router
 from imabo.server.problems import Refusal, answer, forbidden, internal, not_known, outward
-from imabo.server.routes.table import METHODS, Switch
 from imabo.server.settings import is_loopback
 
 _NO_KEY: Final = frozenset({"/healthz", "/readyz"})
@@ -28,7 +28,7 @@ _CLIENT_LEFT: Final = 499
 _HEADERS: Final = frozenset({b"authorization", b"host", b"origin", b"x-request-id"})
 
 
-class Front:
+class Dispatcher:
     """Knows the caller, finds the operation, answers errors, counts and logs.
 
     It is plain ASGI and calls operations by itself, because it is on the way of every ask: the
@@ -37,20 +37,20 @@ class Front:
 
     Args:
         app: What is behind the door.
-        desk: The service.
-        switch: The operations.
+        parts: The service.
+        router: The operations.
         elsewhere: Paths that are for ``app``, to read without a key.
     """
 
     def __init__(
-        self, app: ASGIApp, desk: Desk, switch: Switch, elsewhere: frozenset[str] = frozenset()
+        self, app: ASGIApp, parts: Parts, router: Router, elsewhere: frozenset[str] = frozenset()
     ) -> None:
         self._app = app
-        self._desk = desk
-        self._switch = switch
+        self._parts = parts
+        self._router = router
         self._elsewhere = elsewhere
         self._no_key = _NO_KEY | elsewhere
-        self._is_local = is_loopback(desk.settings.host) and not desk.settings.allow_open
+        self._is_local = is_loopback(parts.settings.host) and not parts.settings.allow_open
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -60,7 +60,7 @@ class Front:
             await self._app(scope, receive, send)
             return
         began = perf_counter()
-        desk = self._desk
+        parts = self._parts
         status = 0
         method, route = scope["method"], "other"
         seen = _headers_of(scope)
@@ -77,17 +77,17 @@ class Front:
             path = scope["path"]
             caller = None
             if path not in self._no_key:
-                caller = await desk.access.caller(seen.get(b"authorization"))
+                caller = await parts.access.caller(seen.get(b"authorization"))
                 if caller is None and self._is_local:
                     require_local(seen.get(b"host"), seen.get(b"origin"))
             if b"%" in scope["raw_path"]:
                 path = encoded_path(scope["raw_path"])
-            found = self._switch.find(method, path)
+            found = self._router.find(method, path)
             if found is not None:
                 operation, params = found
                 # By the pattern, never by the path: names of studies are not for metrics and logs.
                 route = operation.path
-                scope.update({"imabo.desk": desk, "imabo.caller": caller, "path_params": params})
+                scope.update({"imabo.parts": parts, "imabo.caller": caller, "path_params": params})
                 require_role(caller, operation.role)
                 response = await operation.handler(Request(scope, receive, send))
                 await response(scope, receive, sending)
@@ -100,7 +100,7 @@ class Front:
             status = _CLIENT_LEFT
         except asyncio.CancelledError:
             # The time to drain is over. What a thread is at may yet be done, or not.
-            if status or not desk.stopping.is_set():
+            if status or not parts.stopping.is_set():
                 raise
             await self._refuse(not_known(), scope, receive, sending)
         except Exception as error:
@@ -110,7 +110,7 @@ class Front:
         finally:
             seconds = perf_counter() - began
             method = method if method in METHODS else "other"
-            desk.metrics.observe(route, method, status, seconds)
+            parts.metrics.observe(route, method, status, seconds)
             if not requests.disabled:
                 log_request(route, method, status, seconds, request_id.decode())
 
@@ -122,11 +122,11 @@ class Front:
         else:
             shown = internal()
             log.error("a request failed", exc_info=error)
-        self._desk.metrics.count_error(shown.code)
+        self._parts.metrics.count_error(shown.code)
         await answer(shown)(scope, receive, send)
 
     def _no_route(self, method: str, path: str) -> Refusal:
-        methods = _READS if path in self._elsewhere else self._switch.methods(path)
+        methods = _READS if path in self._elsewhere else self._router.methods(path)
         allowed = ", ".join(methods)
         if allowed:
             return Refusal(
