@@ -17,11 +17,10 @@ import pytest
 
 from imabo.engine.requests import Request
 from imabo.errors import StoreError
+from imabo.server.app import SHORT_S, share_interpreter
 from imabo.server.commits import Commits
-from imabo.server.lanes import Lanes
-from imabo.server.registry import Registry
+from imabo.server.registry import Lanes, Registry
 from imabo.server.settings import Settings
-from imabo.server.sharing import SHORT_S, share_interpreter
 from imabo.stores import MemoryStore
 from imabo.stores.base import Expired, Snapshot
 from imabo.stores.postgres import PostgresStore

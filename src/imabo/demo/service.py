@@ -12,7 +12,7 @@ from imabo.demo.child import Child
 _DRAIN_S: Final = 2  # what the service gives requests under way when it is told to end
 # Of the extras server and client. To look is enough, and faster than to import them.
 _NEEDED: Final = (
-    "fastapi",
+    "starlette",
     "uvicorn",
     "uvloop",
     "httptools",

@@ -14,7 +14,7 @@ from typing import Any
 
 from imabo.errors import InvalidSetting, MissingExtra
 from imabo.records import to_datetime
-from imabo.server.keys import RANKS, make_key
+from imabo.server.access import RANKS, make_key
 from imabo.server.settings import MEANINGS, Settings, read_settings
 from imabo.space.scalars import show
 from imabo.stores import open_store

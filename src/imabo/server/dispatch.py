@@ -1,4 +1,4 @@
-"""The front door: what happens around every request, before and after its operation."""
+"""The dispatcher: what happens around every request, before and after its operation."""
 
 from __future__ import annotations
 
@@ -6,64 +6,75 @@ import asyncio
 import itertools
 import re
 import secrets
+from bisect import bisect_left
+from collections.abc import Iterable
 from functools import lru_cache
 from time import perf_counter
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imabo.errors import ImaboError, StoreError
-from imabo.server.context import Parts, encoded_path, require_role
+from imabo.server.access import require_role
+from imabo.server.context import Context, Parts, refuse
 from imabo.server.logs import log, log_request, requests
-from imabo.server.operations import METHODS, Router
-from imabo.server.problems import Refusal, answer, forbidden, internal, not_known, outward
+from imabo.server.metrics import SECONDS
+from imabo.server.operations import METHODS, OPERATIONS, Operation
+from imabo.server.problems import (
+    Refusal,
+    forbidden,
+    internal,
+    invalid_request,
+    not_known,
+    outward,
+)
+from imabo.server.routes import page
 from imabo.server.settings import is_loopback
 
-_NO_KEY: Final = frozenset({"/healthz", "/readyz"})
+_NO_KEY: Final = page.PATHS | {"/healthz", "/readyz"}
 _READS: Final = ("GET", "HEAD")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _CLIENT_LEFT: Final = 499
 _HEADERS: Final = frozenset({b"authorization", b"host", b"origin", b"x-request-id"})
 
+_Places = list[tuple[int, str]]
+
 
 class Dispatcher:
-    """Knows the caller, finds the operation, answers errors, counts and logs.
+    """The application: knows the caller, finds the operation, answers errors, counts and logs.
 
-    It is plain ASGI and calls operations by itself, because it is on the way of every ask: the
-    framework's own layers would take as long as the decision. What is no operation (a page, say)
-    is for the layers behind it.
+    It is plain ASGI and calls operations by itself, because it is on the way of every ask: a
+    framework's own layers would take as long as the decision.
 
     Args:
-        app: What is behind the door.
         parts: The service.
-        router: The operations.
-        elsewhere: Paths that are for ``app``, to read without a key.
+        lifespan: What is done when the server starts and ends.
+
+    Attributes:
+        parts: The service.
     """
 
-    def __init__(
-        self, app: ASGIApp, parts: Parts, router: Router, elsewhere: frozenset[str] = frozenset()
-    ) -> None:
-        self._app = app
-        self._parts = parts
-        self._router = router
-        self._elsewhere = elsewhere
-        self._no_key = _NO_KEY | elsewhere
+    def __init__(self, parts: Parts, lifespan: ASGIApp) -> None:
+        self.parts = parts
+        self._lifespan = lifespan
+        self._router = Router(OPERATIONS)
         self._is_local = is_loopback(parts.settings.host) and not parts.settings.allow_open
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """One request, or the lifespan."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._lifespan(scope, receive, send)
             return
         began = perf_counter()
-        parts = self._parts
+        parts = self.parts
         status = 0
         method, route = scope["method"], "other"
-        seen = _headers_of(scope)
+        headers = scope["headers"]
+        seen = {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
         request_id = self._request_id(seen.get(b"x-request-id"))
 
         async def sending(message: Message) -> None:
@@ -76,7 +87,7 @@ class Dispatcher:
         try:
             path = scope["path"]
             caller = None
-            if path not in self._no_key:
+            if path not in _NO_KEY:
                 caller = await parts.access.caller(seen.get(b"authorization"))
                 if caller is None and self._is_local:
                     require_local(seen.get(b"host"), seen.get(b"origin"))
@@ -87,15 +98,15 @@ class Dispatcher:
                 operation, params = found
                 # By the pattern, never by the path: names of studies are not for metrics and logs.
                 route = operation.path
-                scope.update({"imabo.parts": parts, "imabo.caller": caller, "path_params": params})
-                require_role(caller, operation.role)
-                response = await operation.handler(Request(scope, receive, send))
-                await response(scope, receive, sending)
-            elif path in self._elsewhere and method in _READS:
+                if caller is not None:
+                    require_role(caller, operation.role)
+                response = await operation.handler(Context(scope, receive, parts, caller, params))
+            elif path in page.PATHS and method in _READS:
                 route = "page"
-                await self._app(scope, receive, sending)
+                response = await page.page(Request(scope))
             else:
                 raise self._no_route(method, path)
+            await response(scope, receive, sending)
         except ClientDisconnect:
             status = _CLIENT_LEFT
         except asyncio.CancelledError:
@@ -110,7 +121,12 @@ class Dispatcher:
         finally:
             seconds = perf_counter() - began
             method = method if method in METHODS else "other"
-            parts.metrics.observe(route, method, status, seconds)
+            label = (route, method, status // 100)
+            tally = parts.metrics.requests.get(label)
+            if tally is None:
+                tally = parts.metrics.requests[label] = [0.0] * (len(SECONDS) + 2)
+            tally[bisect_left(SECONDS, seconds)] += 1
+            tally[-1] += seconds
             if not requests.disabled:
                 log_request(route, method, status, seconds, request_id.decode())
 
@@ -122,11 +138,12 @@ class Dispatcher:
         else:
             shown = internal()
             log.error("a request failed", exc_info=error)
-        self._parts.metrics.count_error(shown.code)
-        await answer(shown)(scope, receive, send)
+        errors = self.parts.metrics.errors
+        errors[shown.code] = errors.get(shown.code, 0) + 1
+        await refuse(shown)(scope, receive, send)
 
     def _no_route(self, method: str, path: str) -> Refusal:
-        methods = _READS if path in self._elsewhere else self._router.methods(path)
+        methods = _READS if path in page.PATHS else self._router.methods(path)
         allowed = ", ".join(methods)
         if allowed:
             return Refusal(
@@ -149,9 +166,66 @@ class Dispatcher:
         return f"{self._prefix}-{next(self._numbers)}".encode()
 
 
-def _headers_of(scope: Scope) -> dict[bytes, str]:
-    headers = scope["headers"]
-    return {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
+class Router:
+    """Finds the operation of a path, faster than by trying patterns in turn.
+
+    Args:
+        operations: All of them.
+
+    Example:
+        >>> router = Router(OPERATIONS)
+        >>> operation, params = router.find("GET", "/v1/pulls/a-1")
+        >>> operation.path, params
+        ('/v1/pulls/{pull}', {'pull': 'a-1'})
+        >>> router.methods("/v1/pulls/a-1"), router.methods("/v1/pulls")
+        (['GET'], [])
+    """
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        # By the method and the number of segments, there are only a few to compare.
+        self._rows: dict[tuple[str, int], list[tuple[_Places, _Places, Operation]]] = {}
+        for operation in operations:
+            segments = list(enumerate(operation.path.split("/")))
+            names = [(i, part[1:-1]) for i, part in segments if part.startswith("{")]
+            words = [(i, part) for i, part in segments if not part.startswith("{")]
+            row = (words, names, operation)
+            self._rows.setdefault((operation.method, len(segments)), []).append(row)
+
+    def find(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+        """The operation of an ``encoded_path``, and what stands for the names in its pattern."""
+        segments = path.split("/")
+        for words, names, operation in self._rows.get((method, len(segments)), ()):
+            if all(segments[i] == word for i, word in words):
+                params = {name: segments[i] for i, name in names}
+                if all(params.values()):
+                    if "%" in path:
+                        params = {name: _decoded(part) for name, part in params.items()}
+                    return operation, params
+        return None
+
+    def methods(self, path: str) -> list[str]:
+        """The methods that a path takes."""
+        return [method for method in METHODS if self.find(method, path) is not None]
+
+
+def encoded_path(raw_path: bytes) -> str:
+    """A path whose segments are decoded but for what would be taken for the path's own slashes.
+
+    Example:
+        >>> encoded_path(b"/v1/studies/a%2Fb%20c")
+        '/v1/studies/a%2Fb c'
+    """
+    try:
+        segments = [unquote_to_bytes(part).decode() for part in raw_path.split(b"/")]
+    except UnicodeDecodeError:
+        raise invalid_request(
+            "the path is not UTF-8", "names are percent-encoded UTF-8", "encode it so", status=400
+        ) from None
+    return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in segments)
+
+
+def _decoded(segment: str) -> str:
+    return segment.replace("%2F", "/").replace("%25", "%")
 
 
 def require_local(host: str | None, origin: str | None) -> None:

@@ -8,20 +8,27 @@ a copy of the study's view, and what it proposes waits until the schedule asks f
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import os
 import pickle
 import queue
+import signal
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 from typing import Final
 
 import numpy as np
 
 from imabo.arms import ActiveSet, Beliefs
-from imabo.oracles.base import Proposal
-from imabo.server.worker import OracleFailed, Outcome, Worker
+from imabo.oracles.base import Exhausted, Proposal
 from imabo.study import Study
+
+Outcome = Proposal | Exhausted
 
 _LOG: Final = logging.getLogger("imabo.server")
 _STREAM: Final = 0x70726F70  # keeps these random streams apart from those of the decisions
@@ -29,6 +36,8 @@ _STALE_SHARE: Final = 0.05  # a proposal is made anew after so many more rewards
 _STALE_LEAST: Final = 10  # ... at least this many ...
 _STALE_S: Final = 1.0  # ... and not sooner than this
 _PAUSES_S: Final = (1.0, 60.0)  # after a failure: the first pause, and the longest
+# Read by the libraries when they are loaded; SciPy and NumPy come with OpenBLAS, or with MKL.
+_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Proposals:
@@ -36,7 +45,6 @@ class Proposals:
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[tuple[bytes, Future[Outcome]] | None] = queue.SimpleQueue()
-        self._studies: dict[str, StudyProposals] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._worker: Worker | None = None
@@ -49,29 +57,9 @@ class Proposals:
 
     def attach(self, study: Study) -> StudyProposals:
         """Let a study take its proposals from here."""
-        proposals = self._studies[study.name] = StudyProposals(self, study)
+        proposals = StudyProposals(self, study)
         study.use_proposer(proposals)
         return proposals
-
-    def look(self, study: Study) -> None:
-        """Prepare for a study that has moved on, when a proposal is due."""
-        proposals = self._studies.get(study.name)
-        if proposals is not None:
-            proposals.refresh()
-
-    def is_due(self, name: str) -> bool:
-        """Whether a study wants a proposal prepared; never blocks."""
-        proposals = self._studies.get(name)
-        return proposals is not None and proposals.is_due
-
-    def ready(self, name: str) -> int:
-        """How many proposals of a study wait to be taken."""
-        proposals = self._studies.get(name)
-        return 0 if proposals is None else proposals.n_ready
-
-    def detach(self, name: str) -> None:
-        """Forget a study."""
-        self._studies.pop(name, None)
 
     def submit(self, job: bytes) -> Future[Outcome]:
         """Run a job; after ``close`` it is cancelled."""
@@ -221,3 +209,72 @@ class StudyProposals:
             if isinstance(outcome, Proposal):
                 self._ready = replace(seen, proposal=outcome)
         self._running = None
+
+
+# --- the process that runs oracles ----------------------------------------------------------------
+
+
+class OracleFailed(Exception):
+    """An oracle raised, or its process ended."""
+
+
+class Worker:
+    """One process, one job at a time. It ends with the process that made it, however that ends."""
+
+    def __init__(self) -> None:
+        # Spawned, not forked: the server has threads and connections.
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=serve_jobs, args=(theirs,), daemon=True)
+        with _single_threaded():
+            self._process.start()
+        theirs.close()
+
+    def call(self, job: bytes) -> Outcome:
+        """Run a pickled (oracle, view, scores, entropy); ``EOFError`` when the process is gone."""
+        self._connection.send_bytes(job)
+        outcome: Outcome | str = pickle.loads(self._connection.recv_bytes())
+        if isinstance(outcome, str):
+            raise OracleFailed(outcome)
+        return outcome
+
+    def end(self) -> None:
+        """End the process at once."""
+        self._process.terminate()
+        self._process.join()
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """Give processes that start meanwhile one thread for matrices, unless somebody said otherwise.
+
+    The matrices of oracles are small, and the cores are busy with requests: threads that wait for
+    each other then take many times as long as one that does not wait.
+    """
+    missing = [name for name in _THREADS if name not in os.environ]
+    os.environ.update(dict.fromkeys(missing, "1"))
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
+
+
+def serve_jobs(connection: Connection) -> None:
+    """What the process does until its server closes the connection or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this one
+    while True:
+        try:
+            connection.send_bytes(pickle.dumps(run_job(connection.recv_bytes())))
+        except (EOFError, OSError):  # the server is gone, also while this one was at work
+            return
+
+
+def run_job(job: bytes) -> Outcome | str:
+    """Call an oracle; what it raised comes back as text, because not every error can be sent."""
+    try:
+        oracle, view, scores, entropy = pickle.loads(job)
+        outcome: Outcome = oracle.propose(view, scores, np.random.default_rng(entropy))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return outcome

@@ -17,7 +17,10 @@ from typing import Final
 
 import numpy as np
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from imabo import oracles, policies
 from imabo.arms import ActiveSet, Floats
@@ -95,13 +98,13 @@ def hosted(*arguments: str) -> Iterator[str]:
 
 
 def serve_empty() -> None:
-    """FastAPI with one route that returns ``{}``."""
-    app = FastAPI(openapi_url=None)
+    """Starlette with one route that returns ``{}``."""
 
-    @app.get("/")
-    async def empty() -> dict[str, str]:
-        return {}
+    async def empty(request: Request) -> JSONResponse:
+        del request
+        return JSONResponse({})
 
+    app = Starlette(routes=[Route("/", empty)])
     listener = listen("127.0.0.1", 0)
     config = uvicorn.Config(
         app,
