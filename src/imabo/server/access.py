@@ -30,11 +30,7 @@ def make_key(
 ) -> tuple[str, KeyRecord]:
     """A new key: the text to hand out, once, and the record to keep.
 
-    Args:
-        name: Whose it is; 1 to 200 characters.
-        role: ``reader``, ``writer`` or ``admin``.
-        studies: Names of the studies that it is limited to, or None.
-        at: The time.
+    It may be limited to ``studies``.
 
     Example:
         >>> text, record = make_key("page", "reader", None, at=0.0)
@@ -93,10 +89,7 @@ def require_name(caller: KeyRecord | None, name: str) -> None:
 class Access:
     """Who is calling: the table of keys, read from the store at most a second ago.
 
-    Args:
-        store: Where the keys are.
-        may_be_open: Whether requests need no key as long as the store has none.
-        now: Seconds that only go forwards.
+    ``may_be_open`` says whether requests need no key as long as the store has none.
     """
 
     def __init__(

@@ -39,11 +39,6 @@ def make_app(
 ) -> Dispatcher:
     """The service on a store that the caller opened and will close, as an ASGI application.
 
-    Args:
-        store: Where the studies and keys are.
-        settings: How to run it.
-        clock: The clock of every study.
-
     Example:
         >>> from imabo.stores import MemoryStore
         >>> app = make_app(MemoryStore(), Settings())

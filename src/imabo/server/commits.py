@@ -41,10 +41,8 @@ class Commits:
     that is there, in one transaction. So the disk flush of one commit serves many requests. Each
     study has a lane of its own (``Lanes``): what holds up one study holds up no other.
 
-    Args:
-        registry: The studies, and their lanes.
-        limit: How many requests may wait; more are refused as ``unavailable``.
-        study_limit: How many of them may be for one study.
+    Of more than ``limit`` requests that wait, or ``study_limit`` for one study, the rest is refused
+    as ``unavailable``.
     """
 
     def __init__(

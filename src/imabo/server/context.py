@@ -51,21 +51,10 @@ _PULL_ID: Final = re.compile(r"([0-9A-Za-z_]{1,64})-[1-9][0-9]{0,17}\Z")
 
 
 class Stopping(threading.Event):
-    """Set when the service was told to stop, and since when it is.
+    """Set when the service was told to stop, and since when it is."""
 
-    Attributes:
-        has_answered: Whether every request that was taken has its answer.
-
-    Example:
-        >>> stopping = Stopping()
-        >>> stopping.left_s(30.0)
-        30.0
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.has_answered = False
-        self._since: float | None = None
+    has_answered = False  # whether every request that was taken has its answer
+    _since: float | None = None
 
     def set(self) -> None:
         """The service was told to stop."""
@@ -106,14 +95,8 @@ class Parts:
 class Context(Request):
     """One request of a caller whose key counts, and the service that it came to.
 
-    Args:
-        scope, receive: As of every ASGI application.
-        parts: Of the service.
-        caller: The key; None when the service is open.
-        params: What stands for the names in the path of the operation.
-
-    Attributes:
-        study: The name of the study in the path, which the caller may see; empty without one.
+    ``caller`` is the key, None when the service is open; ``params`` is what stands for the names in
+    the operation's path. ``study`` of these the caller may see; it is empty where there is none.
     """
 
     def __init__(
@@ -161,9 +144,9 @@ class Context(Request):
         return checked(model, values, "the query")
 
     async def for_study(self, name: str, work: Callable[[], T]) -> T:
-        """Run something that blocks and is about a study.
+        """Run something that blocks and is about a study: of those of one study, a few at a time.
 
-        A few at a time: requests of a study that is stuck must not take all the threads there are.
+        Requests of a study that is stuck must not take all the threads there are.
         """
         rooms = self.parts.rooms
         room = rooms.setdefault(name, Room())
@@ -204,12 +187,7 @@ async def in_thread(work: Callable[..., T], *arguments: Any) -> T:
 
 
 class JsonResponse(Response):
-    """A JSON response that costs little to make.
-
-    Args:
-        body: The JSON.
-        status: The HTTP status.
-    """
+    """A JSON response that costs little to make."""
 
     def __init__(self, body: bytes, status: int = 200) -> None:
         self.status_code = status

@@ -22,14 +22,7 @@ from imabo.server.context import Context, Parts, refuse
 from imabo.server.logs import log, log_request, requests
 from imabo.server.metrics import SECONDS
 from imabo.server.operations import METHODS, OPERATIONS, Operation
-from imabo.server.problems import (
-    Refusal,
-    forbidden,
-    internal,
-    invalid_request,
-    not_known,
-    outward,
-)
+from imabo.server.problems import Refusal, forbidden, internal, invalid_request, not_known, outward
 from imabo.server.routes import page
 from imabo.server.settings import is_loopback
 
@@ -46,14 +39,8 @@ class Dispatcher:
     """The application: knows the caller, finds the operation, answers errors, counts and logs.
 
     It is plain ASGI and calls operations by itself, because it is on the way of every ask: a
-    framework's own layers would take as long as the decision.
-
-    Args:
-        parts: The service.
-        lifespan: What is done when the server starts and ends.
-
-    Attributes:
-        parts: The service.
+    framework's own layers would take as long as the decision. ``lifespan`` is what is done when the
+    server starts and ends.
     """
 
     def __init__(self, parts: Parts, lifespan: ASGIApp) -> None:
@@ -168,9 +155,6 @@ class Dispatcher:
 
 class Router:
     """Finds the operation of a path, faster than by trying patterns in turn.
-
-    Args:
-        operations: All of them.
 
     Example:
         >>> router = Router(OPERATIONS)

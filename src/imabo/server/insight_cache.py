@@ -35,9 +35,6 @@ class InsightCache:
     Facts are looked up again after a second, and read again when the study has changed. When
     reading and drawing took long, they stay for ten times as long: a page that is open costs a
     bounded share of a core, whatever the number of people and of arms.
-
-    Args:
-        now: Seconds that only go forwards.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -51,13 +48,7 @@ class InsightCache:
         return self._read(study)[1]
 
     def answer(self, study: Study, key: Hashable, make: Callable[[insight.Facts], bytes]) -> bytes:
-        """What is made of the facts of a study, once for all who ask for it; blocks.
-
-        Args:
-            study: An open study.
-            key: What is asked for; the same for the same answer.
-            make: Makes the answer.
-        """
+        """What is made of the facts of a study, once for all who ask for the same; blocks."""
         reading, facts = self._read(study)
         known = reading.kept.get(key)
         if known is not None and reading.facts is facts:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -40,24 +39,16 @@ _Counts = dict[str, Any]
 class Metrics:
     """What this process counted. The event loop counts, any thread may read.
 
-    Args:
-        registry: The open studies.
-        commits: The queue.
-        shared: A folder where the server's processes leave their counts, so that whichever of them
-            is asked answers for all; None for a process alone.
-
-    Attributes:
-        n_asks: Pulls that were handed out.
-        n_rewards: Rewards that were recorded.
-        errors: Refusals by their code.
-        requests: Of each route, method and class of status, how many requests took up to each of
-            ``SECONDS``, how many took longer, and the sum of their seconds.
+    In the folder ``shared`` the server's processes leave their counts, so that whichever of them is
+    asked answers for all; None is for a process alone.
     """
 
     def __init__(self, registry: Registry, commits: Commits, shared: Path | None = None) -> None:
-        self.n_asks = 0
+        self.n_asks = 0  # pulls that were handed out
         self.n_rewards = 0
-        self.errors: dict[str, int] = {}
+        self.errors: dict[str, int] = {}  # by their code
+        # Of each route, method and class of status, how many requests took up to each of SECONDS,
+        # how many took longer, and the sum of their seconds.
         self.requests: dict[tuple[str, str, int], list[float]] = {}
         self._registry = registry
         self._commits = commits
@@ -65,9 +56,7 @@ class Metrics:
 
     def text(self, caller: KeyRecord | None) -> bytes:
         """The page, with the studies that a caller may see."""
-        page = CollectorRegistry(auto_describe=False)
-        page.register(_Page(lambda: self.families(caller)))
-        return generate_latest(page)
+        return generate_latest(_Page(lambda: self.families(caller)))
 
     # --- counts of all processes of one server ------------------------------------------------
 

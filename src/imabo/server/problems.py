@@ -38,11 +38,7 @@ STATUS: Final[Mapping[str, int]] = {
 class Refusal(ImaboError):
     """What only the service refuses: a request rather than a call.
 
-    Args:
-        code: One of ``REFUSALS``.
-        what, why, fix: As of every error.
-        status: When it is not the usual one of the code.
-        headers: To send along.
+    Its code is one of ``REFUSALS``; the status may be another than the usual one of the code.
 
     Example:
         >>> error = Refusal("too_large", "the body is large", "at most 1 MiB", "send less")

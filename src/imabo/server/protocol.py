@@ -264,11 +264,7 @@ class Cork:
 
     uvicorn writes an answer's head and its body apart, and each would be sent at once: this is one
     system call less an answer, and a quarter of the time of a short one (docs/decisions/0010).
-
-    Args:
-        transport: What sends; everything but writing and closing is its business.
-        loop: Where it belongs.
-        linger: Called before it is closed; says whether the caller closes the transport later.
+    ``linger`` is called before it is closed, and says whether the caller closes it later.
     """
 
     def __init__(

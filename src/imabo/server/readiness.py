@@ -24,9 +24,6 @@ class Readiness:
     A request that was committed a moment ago is the proof. Where there was none, something is
     written that means nothing (``Store.probe``). However many ask, one probe runs at a time; while
     one does not come back, the answer is no.
-
-    Args:
-        registry: The studies and their store.
     """
 
     def __init__(self, registry: Registry) -> None:

@@ -38,12 +38,9 @@ class Lanes:
     """Does the jobs of each study in order, one at a time, and those of other studies meanwhile.
 
     A lane that has jobs waits for a thread; after one job it goes to the end of those that wait.
-    There are as many threads as there were ever lanes with jobs at once, up to a limit. So a study
+    There are as many threads as there were ever lanes with jobs at once, up to ``most``. So a study
     whose job takes long, or waits for a lock, keeps one thread; when as many studies as there may
     be threads are stuck, the others wait for the first of them.
-
-    Args:
-        most: How many threads there may be.
 
     Example:
         >>> lanes = Lanes()
@@ -126,13 +123,7 @@ class Registry:
     the study, so that one that is locked keeps no other from it. Everything here blocks; the event
     loop calls it in threads.
 
-    Args:
-        store: Shared by all studies; the caller closes it.
-        clock: The clock of every study.
-        poll_s: How long the thread waits for news, at most.
-        retention_s: How long finished pulls are kept; None is for ever.
-        proposals: Prepares proposals; None lets each ask call the oracle itself.
-        threads: How many threads work for studies, at most.
+    The caller closes the store. Without ``proposals``, each ask calls the oracle itself.
     """
 
     def __init__(

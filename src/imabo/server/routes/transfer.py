@@ -19,7 +19,6 @@ from typing import Final, TextIO, TypeVar, cast
 import anyio
 import anyio.from_thread
 import anyio.to_thread
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -41,12 +40,9 @@ _CHUNK: Final = 65_536
 _LINES: Final = "application/x-ndjson"
 _MEDIA: Final = {"jsonl": _LINES, "csv": "text/csv; charset=utf-8"}
 _LONGEST_LINE: Final = 1 << 24
-_PIECES: Final = 1  # that waits for the thread; the sender then waits as well
 _LOOK_S: Final = 0.5  # how often it is looked whether the service stops
 _PATIENCE_S: Final = 60.0  # for a sender that sends nothing
 _DIGEST: Final = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]*):")
-
-_Piece = bytes | Exception  # empty: that was all
 
 
 async def export(context: Context) -> Response:
@@ -85,11 +81,6 @@ class ExportResponse(Response):
 
     One who stays and does not read is cut off (see ``imabo.server.protocol``). Each has a thread,
     and holds a connection of the store, so only a few run at once.
-
-    Args:
-        study: What to write.
-        form: ``jsonl`` or ``csv``.
-        running: Those that run.
     """
 
     def __init__(self, study: Study, form: str, running: anyio.CapacityLimiter) -> None:
@@ -98,7 +89,6 @@ class ExportResponse(Response):
         self._study = study
         self._form = form
         self._running = running
-        self._thread = anyio.CapacityLimiter(1)  # its own, none of those that all requests share
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it; refused for the moment when as many run as may."""
@@ -109,49 +99,40 @@ class ExportResponse(Response):
             n = self._running.borrowed_tokens
             why = "no more of them run at once"
             raise unavailable(f"{n} exports are under way", why) from None
+        pipe = _Pipe(send)
+        watching = asyncio.create_task(pipe.watch(receive))
         try:
-            await self._send(receive, send)
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            # A thread of its own, none of those that all requests share.
+            own = anyio.CapacityLimiter(1)
+            with suppress(ClientDisconnect):
+                await anyio.to_thread.run_sync(self._write, pipe, limiter=own)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            pipe.is_gone = True
+            watching.cancel()
             self._running.release_on_behalf_of(self)
 
-    async def _send(self, receive: Receive, send: Send) -> None:
-        sender, receiver = anyio.create_memory_object_stream[bytes](4)
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._write, sender)
-            group.start_soon(_watch, receive, group.cancel_scope)
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            async with receiver:
-                async for chunk in receiver:
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-            group.cancel_scope.cancel()
-
-    async def _write(self, sender: MemoryObjectSendStream[bytes]) -> None:
-        async with sender:
-            await anyio.to_thread.run_sync(
-                _export, self._study, self._form, sender, limiter=self._thread
-            )
-
-
-async def _watch(receive: Receive, scope: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
-
-
-def _export(study: Study, form: str, sender: MemoryObjectSendStream[bytes]) -> None:
-    with _Pipe(sender) as pipe:
-        study.export(cast(TextIO, pipe), form)
-        pipe.flush()
+    def _write(self, pipe: _Pipe) -> None:
+        with pipe:
+            self._study.export(cast(TextIO, pipe), self._form)
+            pipe.flush()
 
 
 class _Pipe(io.TextIOBase):
-    """A text file whose other end is a stream of the event loop."""
+    """A text file that a thread writes and the event loop sends."""
 
-    def __init__(self, sender: MemoryObjectSendStream[bytes]) -> None:
-        self._sender = sender
+    def __init__(self, send: Send) -> None:
+        self._send = send
         self._parts: list[str] = []
         self._size = 0
+        self.is_gone = False
+
+    async def watch(self, receive: Receive) -> None:
+        """Notice that the caller has gone."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.is_gone = True
 
     def writable(self) -> bool:
         return True
@@ -167,7 +148,12 @@ class _Pipe(io.TextIOBase):
         if self._parts:
             chunk = "".join(self._parts).encode()
             self._parts, self._size = [], 0
-            anyio.from_thread.run(self._sender.send, chunk)
+            if self.is_gone:
+                raise ClientDisconnect
+            anyio.from_thread.run(self._send_on, chunk)
+
+    async def _send_on(self, chunk: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
 class Incoming:
@@ -176,17 +162,14 @@ class Incoming:
     They are received no faster than the work takes them. A body that does not come whole, or not
     as its ``Content-Digest`` says, is an error where the next line would be: the work never takes
     a part for the whole.
-
-    Args:
-        context: The request; work under way ends when its service stops.
     """
 
     def __init__(self, context: Context) -> None:
-        self._receive_one = context.receive
+        self._receive = context.receive
         self._stopping = context.parts.stopping
         self._slots = context.parts.imports
         self._limit = context.parts.settings.max_import_bytes
-        self._is_gone = False
+        self._size, self._sha, self._has_more = 0, hashlib.sha256(), True
         if int(context.headers.get("content-length", "0")) > self._limit:
             raise self._too_large()
         stated = _DIGEST.search(context.headers.get("content-digest", ""))
@@ -194,58 +177,37 @@ class Incoming:
 
     async def given_to(self, work: Callable[[Iterator[bytes]], T]) -> T:
         """What the work makes of the lines; other requests are served meanwhile."""
-        sender, receiver = anyio.create_memory_object_stream[_Piece](_PIECES)
-        handing = asyncio.create_task(self._hand_on(sender))
-        try:
-            with receiver:
-                return await anyio.to_thread.run_sync(
-                    work, self._lines(receiver), limiter=self._slots
-                )
-        finally:
-            handing.cancel()
-            with suppress(asyncio.CancelledError):
-                await handing
+        return await anyio.to_thread.run_sync(work, self._lines(), limiter=self._slots)
 
     # --- in the event loop ----------------------------------------------------------------------
 
-    async def _hand_on(self, sender: MemoryObjectSendStream[_Piece]) -> None:
-        with sender, suppress(anyio.BrokenResourceError):  # the work ended before the body
-            try:
-                await self._hand_on_body(sender)
-            except Exception as error:
-                await sender.send(error)
-                return
-            await sender.send(b"")
-            while (await self._receive_one())["type"] != "http.disconnect":
-                pass
-            self._is_gone = True
+    async def _next(self) -> bytes:
+        """The next piece of the body; empty at its end, if that is as it was said to be."""
+        piece = b""
+        while self._has_more and not piece:
+            message = await self._message()
+            piece, self._has_more = message.get("body", b""), message.get("more_body", False)
+        self._size += len(piece)
+        if self._size > self._limit:
+            raise self._too_large()
+        self._sha.update(piece)
+        if not piece and self._digest is not None:
+            made = base64.b64encode(self._sha.digest()).decode()
+            if self._digest != made:
+                raise invalid_request(
+                    f"the body's SHA-256 is {made}",
+                    f"its Content-Digest says {self._digest}, so it was changed on its way",
+                    "send it again",
+                )
+        return piece
 
-    async def _hand_on_body(self, sender: MemoryObjectSendStream[_Piece]) -> None:
-        size, digest, more = 0, hashlib.sha256(), True
-        while more:
-            message = await self._receive()
-            piece, more = message.get("body", b""), message.get("more_body", False)
-            size += len(piece)
-            if size > self._limit:
-                raise self._too_large()
-            digest.update(piece)
-            if piece:
-                await sender.send(piece)
-        made = base64.b64encode(digest.digest()).decode()
-        if self._digest not in (None, made):
-            raise invalid_request(
-                f"the body's SHA-256 is {made}",
-                f"its Content-Digest says {self._digest}, so it was changed on its way",
-                "send it again",
-            )
-
-    async def _receive(self) -> Message:
+    async def _message(self) -> Message:
         since = monotonic()
         while monotonic() - since < _PATIENCE_S:
             if self._stopping.is_set():
                 raise stopping()
             with anyio.move_on_after(_LOOK_S):
-                message = await self._receive_one()
+                message = await self._receive()
                 if message["type"] == "http.disconnect":
                     break
                 return message
@@ -253,13 +215,11 @@ class Incoming:
 
     # --- in the thread --------------------------------------------------------------------------
 
-    def _lines(self, receiver: MemoryObjectReceiveStream[_Piece]) -> Iterator[bytes]:
+    def _lines(self) -> Iterator[bytes]:
         number, rest = 0, b""
-        while piece := _next(receiver):
+        while piece := anyio.from_thread.run(self._next):
             *whole, rest = (rest + piece).split(b"\n")
             for line in whole:
-                if self._is_gone:
-                    raise ClientDisconnect
                 if self._stopping.is_set():
                     raise stopping()
                 number += 1
@@ -276,10 +236,3 @@ class Incoming:
     def _too_large(self) -> Exception:
         # Without closing: the caller shall hear of it, and may be sending for a while yet.
         return too_large(self._limit, "raise max_import_bytes", is_last=False)
-
-
-def _next(receiver: MemoryObjectReceiveStream[_Piece]) -> bytes:
-    piece = anyio.from_thread.run(receiver.receive)
-    if isinstance(piece, Exception):
-        raise piece
-    return piece
