@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from collections import Counter, deque
@@ -15,11 +14,10 @@ from typing import Any, Final, cast
 
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, StoreError, UnknownStudy
+from imabo.server.logs import log
 from imabo.server.problems import internal, stopping, unavailable, unknown_study
 from imabo.server.registry import Registry
 from imabo.study import Asked
-
-_log: Final = logging.getLogger("imabo.server")
 
 _MAX_ROUND: Final = 1000  # pulls and rewards that one round takes on, so that none waits for long
 
@@ -164,7 +162,7 @@ class Commits:
         elif isinstance(error, StoreError):
             self._registry.failed_at = time.monotonic()
         elif not isinstance(error, ImaboError):
-            _log.error("a commit failed", exc_info=error)
+            log.error("a commit failed", exc_info=error)
             error = internal()
         return [(item.answer, error) for item in items]
 

@@ -7,7 +7,6 @@ a copy of the study's view, and what it proposes waits until the schedule asks f
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import pickle
@@ -26,11 +25,11 @@ import numpy as np
 
 from imabo.arms import ActiveSet, Beliefs
 from imabo.oracles.base import Exhausted, Proposal
+from imabo.server.logs import log
 from imabo.study import Study
 
 Outcome = Proposal | Exhausted
 
-_LOG: Final = logging.getLogger("imabo.server")
 _STREAM: Final = 0x70726F70  # keeps these random streams apart from those of the decisions
 _STALE_SHARE: Final = 0.05  # a proposal is made anew after so many more rewards ...
 _STALE_LEAST: Final = 10  # ... at least this many ...
@@ -48,12 +47,7 @@ class Proposals:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._worker: Worker | None = None
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether ``close`` was called."""
-        return self._closed
+        self.is_closed = False
 
     def attach(self, study: Study) -> StudyProposals:
         """Let a study take its proposals from here."""
@@ -65,7 +59,7 @@ class Proposals:
         """Run a job; after ``close`` it is cancelled."""
         future: Future[Outcome] = Future()
         with self._lock:
-            if self._closed:
+            if self.is_closed:
                 future.cancel()
                 return future
             if self._thread is None:
@@ -83,7 +77,7 @@ class Proposals:
                 continue
             try:
                 with self._lock:
-                    if self._closed:
+                    if self.is_closed:
                         raise OracleFailed("the server is closing")
                     worker = self._worker = self._worker or Worker()
                 outcome = worker.call(job)
@@ -99,7 +93,7 @@ class Proposals:
     def close(self) -> None:
         """End the worker without waiting for what it is at."""
         with self._lock:
-            self._closed = True
+            self.is_closed = True
             worker, thread = self._worker, self._thread
         self._tasks.put(None)
         if worker is not None:
@@ -192,12 +186,12 @@ class StudyProposals:
 
     def _finish(self, done: Future[Outcome], seen: _Ready) -> None:
         failure = None if done.cancelled() else done.exception()
-        if self._proposals.closed:
+        if self._proposals.is_closed:
             return
         if failure is not None:
             self._pause_s = min(max(2.0 * self._pause_s, _PAUSES_S[0]), _PAUSES_S[1])
             self._not_before = time.monotonic() + self._pause_s
-            _LOG.warning(
+            log.warning(
                 "the oracle of study %r failed: %s; the next try is in %.0f s",
                 self._study.name,
                 failure,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from typing import Final
 
+from imabo.server.logs import log
 from imabo.server.problems import Refusal, unavailable
 from imabo.server.registry import Registry
-
-_log: Final = logging.getLogger("imabo.server")
 
 _GOOD_FOR_S: Final = 5.0  # that a write which was done says that writes work
 _BAD_FOR_S: Final = 0.5  # that one which failed says that they do not
@@ -77,7 +75,7 @@ class Readiness:
             store.probe()
         except Exception as error:
             if self._problem is None:
-                _log.warning("the database takes no writes: %s", error)
+                log.warning("the database takes no writes: %s", error)
             return "the database answers but takes no writes"
         return None
 

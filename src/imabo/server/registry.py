@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
@@ -15,12 +14,11 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from imabo.errors import ImaboError, StoreError, UnknownStudy
+from imabo.server.logs import log
 from imabo.server.problems import unknown_study
 from imabo.server.proposals import Proposals, StudyProposals
 from imabo.stores.base import Store
 from imabo.study import Study
-
-_log: Final = logging.getLogger("imabo.server")
 
 MOST_THREADS: Final = 8
 _EXPIRE_EVERY_S: Final = 10.0
@@ -97,7 +95,7 @@ class Lanes:
             try:
                 job()
             except Exception as error:  # the thread must live as long as the process
-                _log.error("a job of a study failed", exc_info=error)
+                log.error("a job of a study failed", exc_info=error)
             del job  # what it holds need not outlive it
             with self._lock:
                 del self._since[study]
@@ -255,7 +253,7 @@ class Registry:
             try:
                 found.proposals.refresh()
             except Exception as error:  # what was committed must be answered all the same
-                _log.error("preparing a proposal failed", exc_info=error)
+                log.error("preparing a proposal failed", exc_info=error)
 
     def open_studies(self) -> list[Study]:
         """The studies that are open, by name."""
@@ -296,10 +294,10 @@ class Registry:
         """Note what came when the database was asked something: it may be away."""
         if isinstance(error, StoreError):
             if not self.is_away and not self._stopped.is_set():
-                _log.warning("the database is away: %s", error)
+                log.warning("the database is away: %s", error)
             self.is_away = True
         elif not self._stopped.is_set():
-            _log.error("looking after the studies failed", exc_info=error)
+            log.error("looking after the studies failed", exc_info=error)
 
     def _look(self) -> None:
         with self._lock:
@@ -362,10 +360,10 @@ class Registry:
         except StoreError as error:
             # Of this study alone, maybe: whether the database is away, the probe finds out.
             if not self.is_away and not self._stopped.is_set():
-                _log.warning("study %r: %s failed: %s", name, kind, error)
+                log.warning("study %r: %s failed: %s", name, kind, error)
         except ImaboError as error:
             # A policy of someone's own, say: it is theirs to serve, not ours.
-            _log.debug("study %r: %s failed: %s", name, kind, error)
+            log.debug("study %r: %s failed: %s", name, kind, error)
         finally:
             self._chores.discard((name, kind))
 

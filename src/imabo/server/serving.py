@@ -31,13 +31,9 @@ from imabo.server.settings import METRICS_FOLDER, Settings, is_loopback
 from imabo.stores import open_store
 from imabo.stores.base import Store
 
-# How a process of several gets its settings, the socket, where to say that it is ready, and a pipe
-# that closes when its supervisor is gone.
-_SETTINGS: Final = "IMABO_WORKER_SETTINGS"
-_SOCKET: Final = "IMABO_WORKER_SOCKET"
-_READY: Final = "IMABO_WORKER_READY"
-_LIFELINE: Final = "IMABO_WORKER_LIFELINE"
-
+# How a process of several gets its settings and three files: the socket, where to say that it is
+# ready, and a pipe that closes when its supervisor is gone.
+_WORKER: Final = "IMABO_WORKER_SETTINGS"
 _BACKLOG: Final = 2048
 _RECEIVED: Final = 1 << 18  # bytes of a body that the system keeps: who imports sees how far it is
 _OTHER_FILES: Final = 256  # that the process has open beside its connections
@@ -50,9 +46,7 @@ _CREW_GRACE_S: Final = 5.0  # more than a worker takes when it gives up by itsel
 def serve(settings: Settings, announce: Callable[[str], None]) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is committed. Returns 0.
 
-    Args:
-        settings: How.
-        announce: Called with the address once requests are answered.
+    ``announce`` is called with the address once requests are answered.
     """
     set_up(settings.log_format)
     store = open_store(settings.store, limit_s=settings.store_limit_s)
@@ -221,23 +215,18 @@ class _Crew:
     def start(self, is_stopping: Callable[[], bool]) -> bool:
         """Start all; whether all of them came to answer requests."""
         reading, writing = os.pipe()
-        try:
-            for _ in range(self._settings.workers):
-                self._workers.append(self._spawn(writing))
-                self._started_at.append(time.monotonic())
-            os.close(writing)
-            writing = -1
+        with open(reading, "rb", buffering=0) as pipe:
+            with open(writing, "wb"):
+                for _ in range(self._settings.workers):
+                    self._workers.append(self._spawn(writing))
+                    self._started_at.append(time.monotonic())
             n_ready = 0
             while n_ready < len(self._workers):
                 if is_stopping() or any(w.poll() is not None for w in self._workers):
                     return False
-                if select.select([reading], [], [], _LOOK_EVERY_S)[0]:
-                    n_ready += len(os.read(reading, 256))
+                if select.select([pipe], [], [], _LOOK_EVERY_S)[0]:
+                    n_ready += len(pipe.read(256) or b"")
             return True
-        finally:
-            os.close(reading)
-            if writing >= 0:
-                os.close(writing)
 
     def look(self) -> None:
         """Start those again that have died."""
@@ -245,11 +234,8 @@ class _Crew:
             if worker.poll() is None or time.monotonic() < self._started_at[i] + _RESTART_AFTER_S:
                 continue
             log.error("process %d ended with %d; starting another", worker.pid, worker.returncode)
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            try:
-                self._workers[i] = self._spawn(nowhere)
-            finally:
-                os.close(nowhere)
+            with open(os.devnull, "wb") as nowhere:
+                self._workers[i] = self._spawn(nowhere.fileno())
             self._started_at[i] = time.monotonic()
 
     def end(self) -> None:
@@ -266,23 +252,17 @@ class _Crew:
                 worker.wait()
 
     def _spawn(self, ready: int) -> subprocess.Popen[bytes]:
-        passed = (self._listener.fileno(), ready, self._lifeline)
-        environ = os.environ | {
-            _SETTINGS: json.dumps(dataclasses.asdict(self._settings)),
-            _SOCKET: str(passed[0]),
-            _READY: str(passed[1]),
-            _LIFELINE: str(passed[2]),
-            METRICS_FOLDER: self._folder,
-        }
+        files = (self._listener.fileno(), ready, self._lifeline)
+        told = json.dumps([dataclasses.asdict(self._settings), *files])
+        environ = os.environ | {_WORKER: told, METRICS_FOLDER: self._folder}
         command = [sys.executable, "-m", "imabo.server.serving"]
-        return subprocess.Popen(command, env=environ, pass_fds=passed)
+        return subprocess.Popen(command, env=environ, pass_fds=files)
 
 
 def work() -> None:
     """What a process of several does: serve the socket that it was given."""
-    settings = Settings(**json.loads(os.environ.pop(_SETTINGS)))
-    listener = socket.socket(fileno=int(os.environ.pop(_SOCKET)))
-    ready, lifeline = int(os.environ.pop(_READY)), int(os.environ.pop(_LIFELINE))
+    told, listening, ready, lifeline = json.loads(os.environ.pop(_WORKER))
+    settings, listener = Settings(**told), socket.socket(fileno=listening)
     set_up(settings.log_format)
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     store = open_store(settings.store, limit_s=settings.store_limit_s)

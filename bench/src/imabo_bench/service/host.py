@@ -17,10 +17,7 @@ from typing import Final
 
 import numpy as np
 import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
+from fastapi import FastAPI
 
 from imabo import oracles, policies
 from imabo.arms import ActiveSet, Floats
@@ -98,13 +95,13 @@ def hosted(*arguments: str) -> Iterator[str]:
 
 
 def serve_empty() -> None:
-    """Starlette with one route that returns ``{}``."""
+    """FastAPI with one route that returns ``{}``."""
+    app = FastAPI(openapi_url=None)
 
-    async def empty(request: Request) -> JSONResponse:
-        del request
-        return JSONResponse({})
+    @app.get("/")
+    async def empty() -> dict[str, str]:
+        return {}
 
-    app = Starlette(routes=[Route("/", empty)])
     listener = listen("127.0.0.1", 0)
     config = uvicorn.Config(
         app,
