@@ -22,17 +22,17 @@ _ENOUGH: Final = 65_536  # bytes of an answer that are sent without waiting for 
 _LONG: Final = frozenset({"/v1/imports"})  # bodies of any length, read by a handler of their own
 
 
-def protocol_for(settings: Settings) -> type[GuardedProtocol]:
+def protocol_for(settings: Settings) -> type[_Guarded]:
     """The protocol class for uvicorn, with the limits of these settings.
 
     Example:
         >>> protocol_for(Settings(receive_s=3.0)).limits.receive_s
         3.0
     """
-    return type("Guarded", (GuardedProtocol,), {"limits": settings})
+    return type("Guarded", (_Guarded,), {"limits": settings})
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class _Guarded(HttpToolsProtocol):
     """uvicorn's protocol with limits, and with answers that leave in one piece (``Cork``).
 
     * A head that is too long is answered with 431, one that does not come in time with 408.
@@ -67,7 +67,6 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(unavailable("too many connections are open", "one more would harm others"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See ``asyncio.Protocol``."""
         self._timer.cancel()
         self._held = b""
         super().connection_lost(exc)
@@ -80,7 +79,6 @@ class GuardedProtocol(HttpToolsProtocol):
     # --- what comes in --------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """See ``asyncio.Protocol``."""
         if self._is_lingering:
             self._linger_left -= len(data)
             if self._linger_left < 0:
@@ -110,13 +108,11 @@ class GuardedProtocol(HttpToolsProtocol):
                     return
 
     def on_message_begin(self) -> None:
-        """See httptools."""
         self._in_head = self._in_message = True
         self._head_bytes = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """See httptools."""
         if self._is_refused:
             return
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -129,7 +125,6 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_long = self.scope["path"] in _LONG
 
     def on_body(self, body: bytes) -> None:
-        """See httptools."""
         if self._is_refused:
             return
         if self._is_long:
@@ -137,7 +132,6 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """See httptools."""
         self._in_message, self._since = False, None
         if not self._is_refused:
             super().on_message_complete()
@@ -153,12 +147,10 @@ class GuardedProtocol(HttpToolsProtocol):
     # --- what goes out --------------------------------------------------------------------------
 
     def pause_writing(self) -> None:
-        """See ``asyncio.Protocol``."""
         self._stalled_since = self._now()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """See ``asyncio.Protocol``."""
         self._stalled_since = None
         super().resume_writing()
 
@@ -249,7 +241,7 @@ class GuardedProtocol(HttpToolsProtocol):
 class _Flow(FlowControl):
     """Reads on only when nothing that was read waits for its turn."""
 
-    def __init__(self, protocol: GuardedProtocol) -> None:
+    def __init__(self, protocol: _Guarded) -> None:
         super().__init__(protocol.transport)
         self._protocol = protocol
 
