@@ -10,15 +10,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import queue
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Final
 
 import numpy as np
@@ -43,7 +43,7 @@ class Proposals:
     """The worker process of a server, shared by its studies; it starts with the first job."""
 
     def __init__(self) -> None:
-        self._tasks: queue.SimpleQueue[tuple[bytes, Future[Outcome]] | None] = queue.SimpleQueue()
+        self._tasks: SimpleQueue[tuple[bytes, Callable[..., None]] | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._worker: Worker | None = None
@@ -55,40 +55,35 @@ class Proposals:
         study.use_proposer(proposals)
         return proposals
 
-    def submit(self, job: bytes) -> Future[Outcome]:
-        """Run a job; after ``close`` it is cancelled."""
-        future: Future[Outcome] = Future()
+    def submit(self, job: bytes, finish: Callable[[Outcome | Exception], None]) -> None:
+        """Run a job, and hand on what came of it; after ``close``, nothing."""
         with self._lock:
             if self.is_closed:
-                future.cancel()
-                return future
+                return
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._work, name="imabo-proposals", daemon=True
                 )
                 self._thread.start()
-            self._tasks.put((job, future))
-        return future
+        self._tasks.put((job, finish))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            job, future = task
-            if not future.set_running_or_notify_cancel():
-                continue
+            job, finish = task
+            came: Outcome | Exception
             try:
                 with self._lock:
                     if self.is_closed:
-                        raise OracleFailed("the server is closing")
+                        return
                     worker = self._worker = self._worker or Worker()
-                outcome = worker.call(job)
+                came = worker.call(job)
             except (EOFError, OSError) as error:  # the worker is gone; the next job gets another
                 with self._lock:
                     self._worker = None
-                future.set_exception(OracleFailed(f"its process ended ({error!r})"))
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(outcome)
+                came = OracleFailed(f"its process ended ({error!r})")
+            except Exception as error:
+                came = error
+            finish(came)
 
     def close(self) -> None:
         """End the worker without waiting for what it is at."""
@@ -119,7 +114,7 @@ class StudyProposals:
     def __init__(self, proposals: Proposals, study: Study) -> None:
         self._proposals, self._study = proposals, study
         self._ready: _Ready | None = None
-        self._running: Future[Outcome] | None = None
+        self._is_running = False
         self._pause_s = 0.0
         self._not_before = 0.0
 
@@ -148,7 +143,7 @@ class StudyProposals:
     def is_due(self) -> bool:
         """Whether there is no proposal, or an old one, and none is being prepared."""
         now = time.monotonic()
-        if self._running is not None or now < self._not_before:
+        if self._is_running or now < self._not_before:
             return False
         ready = self._ready
         if ready is None:
@@ -162,11 +157,10 @@ class StudyProposals:
         if not self.is_due:
             return
         prepared = self._study.read(self._job)
-        if prepared is None:
-            return
-        job, seen = prepared
-        self._running = running = self._proposals.submit(job)
-        running.add_done_callback(lambda done: self._finish(done, seen))
+        if prepared is not None:
+            job, seen = prepared
+            self._is_running = True
+            self._proposals.submit(job, partial(self._finish, seen))
 
     def _job(self, view: ActiveSet) -> tuple[bytes, _Ready] | None:
         study = self._study
@@ -184,25 +178,19 @@ class StudyProposals:
         # Pickled now, while nothing changes the view; the pool would do it at its leisure.
         return pickle.dumps((study.oracle, view, scores, entropy)), seen
 
-    def _finish(self, done: Future[Outcome], seen: _Ready) -> None:
-        failure = None if done.cancelled() else done.exception()
+    def _finish(self, seen: _Ready, came: Outcome | Exception) -> None:
         if self._proposals.is_closed:
             return
-        if failure is not None:
+        if isinstance(came, Exception):
             self._pause_s = min(max(2.0 * self._pause_s, _PAUSES_S[0]), _PAUSES_S[1])
             self._not_before = time.monotonic() + self._pause_s
-            log.warning(
-                "the oracle of study %r failed: %s; the next try is in %.0f s",
-                self._study.name,
-                failure,
-                self._pause_s,
-            )
-        elif not done.cancelled():
+            text = "the oracle of study %r failed: %s; the next try is in %.0f s"
+            log.warning(text, self._study.name, came, self._pause_s)
+        else:
             self._pause_s = 0.0
-            outcome = done.result()
-            if isinstance(outcome, Proposal):
-                self._ready = replace(seen, proposal=outcome)
-        self._running = None
+            if isinstance(came, Proposal):
+                self._ready = replace(seen, proposal=came)
+        self._is_running = False
 
 
 # --- the process that runs oracles ----------------------------------------------------------------
