@@ -124,7 +124,7 @@ class StudyProposals:
         return int(self._ready is not None)
 
     def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
-        """See ``imabo.engine.decisions.Proposer``."""
+        """See ``Study.use_proposer``."""
         ready, self._ready = self._ready, None
         if ready is None or ready.space_version != space_version or ready.proposal.config in view:
             return None
