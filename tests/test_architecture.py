@@ -53,7 +53,6 @@ HOMES: dict[str, set[str]] = {
     "testing": TEST_TOOLS,
     "server": {
         "anyio",
-        "fastapi",
         "prometheus_client",
         "pydantic",
         "pydantic_core",
@@ -208,7 +207,7 @@ def test_nothing_optional_is_imported_at_the_top_of_a_module_but_at_home() -> No
 
 
 @pytest.mark.parametrize(
-    "library", ["fastapi", "httpx", "psycopg", "rich", "shtab", "sqlalchemy", "uvicorn"]
+    "library", ["httpx", "psycopg", "rich", "shtab", "sqlalchemy", "starlette", "uvicorn"]
 )
 def test_a_library_with_a_home_is_used_nowhere_else(library: str) -> None:
     wrong = [

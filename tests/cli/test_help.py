@@ -84,7 +84,7 @@ def test_help_loads_nothing_that_only_commands_need() -> None:
     loaded = set(done.stderr.split())
     assert "imabo.cli.parser" in loaded
     heavy = {"imabo_bench", "imabo.client", "imabo.insight", "imabo.server", "imabo.demo"}
-    assert not (heavy | {"rich", "shtab", "httpx", "plotly", "fastapi"}) & loaded
+    assert not (heavy | {"rich", "shtab", "httpx", "plotly", "starlette"}) & loaded
 
 
 @pytest.mark.parametrize("name", ["serve", "keys", "bench"])

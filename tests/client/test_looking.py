@@ -31,7 +31,7 @@ def client(make_client: MakeClient, server: RunningServer) -> Iterator[Any]:
 
 
 @pytest.fixture
-def facts(client: Any, server: RunningServer) -> insight.Facts:
+def facts(client: Any, server: RunningServer) -> insight.StudySnapshot:
     del client  # makes the study
     return insight.read(Study.open("looked-at", store=server.store))
 
@@ -45,7 +45,9 @@ def test_the_facts_of_all_studies_come_in_one_call(client: Any) -> None:
     assert client.facts()[1] == client.study("looked-at").facts()
 
 
-def test_key_figures_and_arms_are_those_of_insight(client: Any, facts: insight.Facts) -> None:
+def test_key_figures_and_arms_are_those_of_insight(
+    client: Any, facts: insight.StudySnapshot
+) -> None:
     study = client.study("looked-at")
     overview = study.overview()
     wanted = asdict(insight.overview(facts))
@@ -72,7 +74,7 @@ def test_events_are_those_of_the_study(client: Any, server: RunningServer) -> No
         watched.events(limit=10_001)
 
 
-def test_a_preview_changes_nothing(client: Any, facts: insight.Facts) -> None:
+def test_a_preview_changes_nothing(client: Any, facts: insight.StudySnapshot) -> None:
     study, space = client.study("looked-at"), Space(model=Choice("b", "d"))
     preview = study.preview_space(space)
     assert preview == plain(asdict(insight.preview_space(facts, space)))

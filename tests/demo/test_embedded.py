@@ -72,7 +72,7 @@ def test_the_result_is_one_document_for_programs_and_the_story_goes_elsewhere(
     assert all(0 < part["served"] < 1 for part in document["rates"])
 
 
-@pytest.mark.parametrize("library", ["fastapi", "httpx"])
+@pytest.mark.parametrize("library", ["starlette", "httpx"])
 def test_without_the_extras_it_says_so_and_runs_in_this_process(
     library: str, tmp_path: Path
 ) -> None:

@@ -28,11 +28,11 @@ def test_a_setting_is_documented_with_its_names_default_and_meaning(name: str) -
 def test_the_metrics_of_the_page_are_those_of_the_service() -> None:
     store = MemoryStore()
     Study.create("s", Space(x=Float(0, 1)), store=store)
-    desk = make_app(store, Settings(proposals=False)).desk
-    desk.office.study("s")
+    parts = make_app(store, Settings(proposals=False)).parts
+    parts.registry.study("s")
     served = {
         f"{family.name}_total" if family.type == "counter" else family.name
-        for family in desk.metrics.families(None)
+        for family in parts.metrics.families(None)
     }
     assert served == set(re.findall(r"^\| `(imabo_\w+)` \|", PAGE, re.MULTILINE))
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import uvicorn
 
+from imabo.server.access import make_key
 from imabo.server.app import make_app
-from imabo.server.guarding import protocol_for
-from imabo.server.keys import make_key
+from imabo.server.protocol import protocol_for
 from imabo.server.settings import Settings
 from imabo.stores import Store, open_store
 

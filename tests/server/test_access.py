@@ -10,9 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from imabo.server.keys import RANKS, hash_of, make_key
-from imabo.server.routes import OPERATIONS
-from imabo.server.routes.table import Operation
+from imabo.server.access import RANKS, hash_of, make_key
+from imabo.server.operations import OPERATIONS, Operation
 from imabo.server.settings import Settings
 from imabo.stores import MemoryStore
 from tests.server.calls import OTHER_SPACE, Api, code_of, study_body

@@ -141,7 +141,7 @@ def test_without_the_extra_the_command_names_it(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_exposure_is_allowed_with_a_key_or_when_told_so() -> None:
-    from imabo.server.keys import make_key
+    from imabo.server.access import make_key
     from imabo.server.serving import check_exposure
     from imabo.server.settings import Settings
 

@@ -15,26 +15,26 @@ from imabo import Choice, Float, Space, Study, oracles
 from imabo.engine.requests import Request
 from imabo.errors import ImaboError, NothingToServe, UnknownStudy
 from imabo.server.commits import Commits
-from imabo.server.office import Office
 from imabo.server.problems import Refusal
+from imabo.server.registry import Registry
 from imabo.stores import MemoryStore, open_store
 from tests.server.calls import Api
 from tests.server.running import RunningServer
 
 
 @asynccontextmanager
-async def committing(office: Office, limit: int = 10_000) -> AsyncIterator[Commits]:
-    commits = Commits(office, limit=limit)
+async def committing(registry: Registry, limit: int = 10_000) -> AsyncIterator[Commits]:
+    commits = Commits(registry, limit=limit)
     commits.start()
     yield commits
     assert await commits.drain(10.0)
 
 
-def office_of(space: Space | None = None) -> Office:
+def registry_of(space: Space | None = None) -> Registry:
     store = MemoryStore()
     space = space or Space(x=Float(0, 1))
     Study.create("s", space, store=store, seed=0, oracle=oracles.Random())
-    return Office(store)
+    return Registry(store)
 
 
 def test_concurrent_asks_over_http_share_transactions(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_concurrent_asks_over_http_share_transactions(tmp_path: Path) -> None:
             async with httpx.AsyncClient(base_url=server.url, timeout=30) as http:
                 busy.execute("BEGIN IMMEDIATE")  # nobody can commit until all of them wait
                 asks = [asyncio.create_task(http.post("/v1/studies/s/pulls")) for _ in range(n)]
-                while server.app.desk.commits.n_waiting < n:
+                while server.app.parts.commits.n_waiting < n:
                     await asyncio.sleep(0.01)
                 busy.execute("ROLLBACK")
                 answers = await asyncio.gather(*asks)
@@ -65,13 +65,13 @@ def test_concurrent_asks_over_http_share_transactions(tmp_path: Path) -> None:
 
 def test_what_waits_together_is_one_transaction_a_study_and_kind() -> None:
     async def play() -> None:
-        office = office_of()
-        async with committing(office) as commits:
+        registry = registry_of()
+        async with committing(registry) as commits:
             asked = await asyncio.gather(*(commits.ask("s", Request()) for _ in range(50)))
             ids = [one.pulls[0].id for one in asked]
             told = await asyncio.gather(*(commits.tell("s", [(i, 0.5)]) for i in ids))
         assert told == [[None]] * 50
-        study = office.study("s")
+        study = registry.study("s")
         assert (study.n_pulls, study.n_rewards) == (50, 50)
         assert study.seq <= 6  # the first of a kind may go alone
 
@@ -80,7 +80,7 @@ def test_what_waits_together_is_one_transaction_a_study_and_kind() -> None:
 
 def test_one_bad_reward_does_not_hold_up_the_others_of_its_group() -> None:
     async def play() -> None:
-        async with committing(office_of()) as commits:
+        async with committing(registry_of()) as commits:
             asked = await commits.ask("s", Request(count=2))
             good, bad = (pull.id for pull in asked.pulls)
             answers = await asyncio.gather(
@@ -96,11 +96,11 @@ def test_one_bad_reward_does_not_hold_up_the_others_of_its_group() -> None:
 
 def test_a_group_that_is_refused_is_asked_one_by_one() -> None:
     async def play() -> None:
-        office = office_of(Space(x=Choice(1)))
-        async with committing(office) as commits:
+        registry = registry_of(Space(x=Choice(1)))
+        async with committing(registry) as commits:
             first = await commits.ask("s", Request(key="k"))
             assert first.is_new
-            office.study("s").pause(1)
+            registry.study("s").pause(1)
             new, known = await asyncio.gather(
                 commits.ask("s", Request()),
                 commits.ask("s", Request(key="k")),
@@ -116,7 +116,7 @@ def test_a_group_that_is_refused_is_asked_one_by_one() -> None:
 
 def test_the_same_key_twice_in_a_group_is_new_once() -> None:
     async def play() -> None:
-        async with committing(office_of()) as commits:
+        async with committing(registry_of()) as commits:
             asked = await asyncio.gather(*(commits.ask("s", Request(key="k")) for _ in range(5)))
         assert sorted(one.is_new for one in asked) == [False] * 4 + [True]
         assert len({one.pulls[0].id for one in asked}) == 1
@@ -126,7 +126,7 @@ def test_the_same_key_twice_in_a_group_is_new_once() -> None:
 
 def test_more_than_may_wait_are_refused_and_the_rest_is_served() -> None:
     async def play() -> None:
-        async with committing(office_of(), limit=3) as commits:
+        async with committing(registry_of(), limit=3) as commits:
             waiting = [commits.ask("s", Request()) for _ in range(3)]
             with pytest.raises(Refusal) as refused:
                 commits.ask("s", Request())
@@ -141,13 +141,13 @@ def test_more_than_may_wait_are_refused_and_the_rest_is_served() -> None:
 
 def test_draining_commits_what_was_taken_and_takes_no_more() -> None:
     async def play() -> None:
-        office = office_of()
-        commits = Commits(office)
+        registry = registry_of()
+        commits = Commits(registry)
         commits.start()
         waiting = [commits.ask("s", Request(count=100)) for _ in range(30)]
         assert await commits.drain(30.0)
         assert all(future.done() for future in waiting)
-        assert office.study("s").n_pulls == 3000
+        assert registry.study("s").n_pulls == 3000
         with pytest.raises(Refusal, match="stopping"):
             commits.ask("s", Request())
 
@@ -156,7 +156,7 @@ def test_draining_commits_what_was_taken_and_takes_no_more() -> None:
 
 def test_an_unknown_study_concerns_those_who_asked_for_it_alone() -> None:
     async def play() -> None:
-        async with committing(office_of()) as commits:
+        async with committing(registry_of()) as commits:
             good, bad = await asyncio.gather(
                 commits.ask("s", Request()), commits.ask("t", Request()), return_exceptions=True
             )
@@ -168,7 +168,7 @@ def test_an_unknown_study_concerns_those_who_asked_for_it_alone() -> None:
 
 
 def test_a_fault_of_ours_reaches_the_caller_without_its_details() -> None:
-    class Faulty(Office):
+    class Faulty(Registry):
         def study(self, name: str) -> Study:
             raise RuntimeError(f"secret of {name}")
 

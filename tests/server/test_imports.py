@@ -146,7 +146,7 @@ def test_a_service_that_stops_leaves_nothing_of_an_import(
     server: RunningServer, log: bytes
 ) -> None:
     with RunningServer(server.store) as other, half_sent(other, log, "stopped") as sender:
-        other.app.desk.stopping.set()
+        other.app.parts.stopping.set()
         assert sender.recv(100).startswith(b"HTTP/1.1 503 ")
         assert "stopped" not in server.store.names()
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from imabo import Study, insight
-from imabo.server.readings import LONGEST_S, MAX_AGE_S, MOST_KEPT, Readings
+from imabo.server.insight_cache import LONGEST_S, MAX_AGE_S, MOST_KEPT, InsightCache
 from imabo.space import Space
 from tests.server.calls import OTHER_SPACE, SPACE, Api, code_of
 from tests.server.running import RunningServer
@@ -33,19 +33,21 @@ def filled(api: Api) -> Api:
 
 
 @pytest.fixture
-def facts(filled: Api, server: RunningServer) -> insight.Facts:
+def facts(filled: Api, server: RunningServer) -> insight.StudySnapshot:
     """The study's facts, read beside the server."""
     return insight.read(Study.open(filled.study, store=server.store))
 
 
-def test_key_figures_are_those_of_the_read_model(filled: Api, facts: insight.Facts) -> None:
+def test_key_figures_are_those_of_the_read_model(filled: Api, facts: insight.StudySnapshot) -> None:
     found = filled.read("/overview")
     wanted = json.loads(json.dumps(asdict(insight.overview(facts))))
     assert found == wanted
     assert found["n_rewards"] == 40
 
 
-def test_a_trend_is_sent_along_when_it_is_asked_for(filled: Api, facts: insight.Facts) -> None:
+def test_a_trend_is_sent_along_when_it_is_asked_for(
+    filled: Api, facts: insight.StudySnapshot
+) -> None:
     rolling = insight.reward(facts).rolling
     assert filled.read("/overview", trend=200)["trend"] == rolling
     assert filled.read("/overview", trend=1)["trend"] == rolling[-1:]
@@ -53,7 +55,7 @@ def test_a_trend_is_sent_along_when_it_is_asked_for(filled: Api, facts: insight.
     assert code_of(refused, 422) == "invalid_request"
 
 
-def test_every_figure_is_listed_and_drawn(filled: Api, facts: insight.Facts) -> None:
+def test_every_figure_is_listed_and_drawn(filled: Api, facts: insight.StudySnapshot) -> None:
     listed = filled.read("/figures")["figures"]
     assert [one["name"] for one in listed] == list(insight.FIGURES)
     for one in listed:
@@ -193,22 +195,22 @@ def test_a_reader_may_preview_a_change_that_it_may_not_make(locked: RunningServe
 
 
 class Watched:
-    """Readings of one study by a clock that the test moves."""
+    """InsightCache of one study by a clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.n_made = 0
         self.takes_s = 0.0
-        self.readings = Readings(now=lambda: self.now)
+        self.insight = InsightCache(now=lambda: self.now)
         self.study = Study.create("s", Space.from_dict(SPACE), seed=0)
 
-    def facts(self) -> insight.Facts:
-        return self.readings.facts(self.study)
+    def facts(self) -> insight.StudySnapshot:
+        return self.insight.facts(self.study)
 
     def answer(self, key: str = "a") -> bytes:
-        return self.readings.answer(self.study, key, self._make)
+        return self.insight.answer(self.study, key, self._make)
 
-    def _make(self, facts: insight.Facts) -> bytes:
+    def _make(self, facts: insight.StudySnapshot) -> bytes:
         self.n_made += 1
         self.now += self.takes_s
         return b"%d" % facts.totals.n_pulls
@@ -219,7 +221,7 @@ def test_facts_are_read_once_a_second_and_again_when_told() -> None:
     first = watched.facts()
     watched.study.ask()
     assert watched.facts() is first
-    watched.readings.forget(watched.study)
+    watched.insight.forget(watched.study)
     second = watched.facts()
     assert second.totals.n_pulls == 1
     watched.study.ask()

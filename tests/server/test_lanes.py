@@ -17,19 +17,18 @@ import pytest
 
 from imabo.engine.requests import Request
 from imabo.errors import StoreError
+from imabo.server.app import SHORT_S, share_interpreter
 from imabo.server.commits import Commits
-from imabo.server.lanes import Lanes
-from imabo.server.office import Office
+from imabo.server.registry import Lanes, Registry
 from imabo.server.settings import Settings
-from imabo.server.sharing import SHORT_S, share_interpreter
 from imabo.stores import MemoryStore
 from imabo.stores.base import Expired, Snapshot
 from imabo.stores.postgres import PostgresStore
 from tests.server.calls import Api, code_of
 from tests.server.running import RunningServer
-from tests.server.test_commits import office_of
+from tests.server.test_commits import registry_of
 from tests.server.test_metrics import values
-from tests.server.test_office import create, eventually
+from tests.server.test_registry import create, eventually
 
 PATIENCE_S = 20.0
 
@@ -112,10 +111,10 @@ def test_a_job_that_fails_does_not_end_its_thread(caplog: pytest.LogCaptureFixtu
 
 def test_a_study_has_a_queue_of_its_own_and_refuses_when_it_is_full() -> None:
     async def play() -> None:
-        office = office_of()
+        registry = registry_of()
         release = threading.Event()
-        office.lanes.put("s", lambda: _wait(release))
-        commits = Commits(office, limit=10, study_limit=3)
+        registry.lanes.put("s", lambda: _wait(release))
+        commits = Commits(registry, limit=10, study_limit=3)
         commits.start()
         waiting = [commits.ask("s", Request()) for _ in range(3)]
         with pytest.raises(Exception, match="for this study wait") as refused:
@@ -129,7 +128,7 @@ def test_a_study_has_a_queue_of_its_own_and_refuses_when_it_is_full() -> None:
         await asyncio.gather(*waiting)
         assert commits.waiting == {}
         assert await commits.drain(PATIENCE_S)
-        office.lanes.close()
+        registry.lanes.close()
 
     asyncio.run(play())
 
@@ -153,14 +152,14 @@ def test_a_row_that_is_locked_delays_its_study_alone(postgres_url: str) -> None:
         stuck, calm = Api(http, "stuck", window_s=3600.0), Api(http, "calm", window_s=3600.0)
         for api in (stuck, calm):
             api.tell(api.ask()[0]["id"], 0.5)
-        commits, office = server.app.desk.commits, server.app.desk.office
+        commits, registry = server.app.parts.commits, server.app.parts.registry
         with held(postgres_url, "stuck"):
             asks = [pool.submit(stuck.ask) for _ in range(2)]
             eventually(lambda: commits.waiting.get("stuck") == 2)
-            eventually(lambda: office.lanes.stuck(0.5) == ["stuck"])
+            eventually(lambda: registry.lanes.stuck(0.5) == ["stuck"])
             # Reads, too: they wait for the study in this process, and must not take all threads.
             reads = [pool.submit(stuck.read, "/best") for _ in range(50)]
-            eventually(lambda: server.app.desk.rooms["stuck"].n_requests == 50)
+            eventually(lambda: server.app.parts.rooms["stuck"].n_requests == 50)
             began = time.monotonic()
             for _ in range(10):
                 (pull,) = calm.ask()
@@ -170,9 +169,9 @@ def test_a_row_that_is_locked_delays_its_study_alone(postgres_url: str) -> None:
             assert not any(ask.done() for ask in asks)
             assert code_of(http.post(f"{stuck.path}/pulls"), 503) == "unavailable"
             # What is done beside requests goes on as well.
-            eventually(lambda: office.age_s("calm") < 0.5)
-            assert not office.is_away
-            eventually(lambda: office.lanes.stuck(1.0) == ["stuck"])
+            eventually(lambda: registry.age_s("calm") < 0.5)
+            assert not registry.is_away
+            eventually(lambda: registry.lanes.stuck(1.0) == ["stuck"])
             found = values(http.get("/metrics").text)
             study = (("study", "stuck"),)
             assert found["imabo_study_queue_length", study] == 2
@@ -199,11 +198,11 @@ def test_expiry_that_fails_for_one_study_goes_on_for_the_others() -> None:
         create(store, name, window_s=0.001).ask()
     store.is_locked = True
     time.sleep(0.01)
-    office = Office(store, poll_s=0.02)
-    office.start()
+    registry = Registry(store, poll_s=0.02)
+    registry.start()
     eventually(lambda: store.load("b").totals.n_expired == 1)
-    assert not office.is_away
-    office.stop()
+    assert not registry.is_away
+    registry.stop()
 
 
 def test_opening_a_study_does_not_wait_for_another_that_takes_long() -> None:
@@ -222,12 +221,12 @@ def test_opening_a_study_does_not_wait_for_another_that_takes_long() -> None:
         create(store, name)
     go.clear()
     opening.clear()
-    office = Office(store)
+    registry = Registry(store)
     with ThreadPoolExecutor(2) as pool:
-        slow = pool.submit(office.study, "slow")
+        slow = pool.submit(registry.study, "slow")
         assert opening.wait(PATIENCE_S)
-        assert pool.submit(office.study, "quick").result(PATIENCE_S).name == "quick"
-        assert len(office.open_studies()) == 1
+        assert pool.submit(registry.study, "quick").result(PATIENCE_S).name == "quick"
+        assert len(registry.open_studies()) == 1
         go.set()
         assert slow.result(PATIENCE_S).name == "slow"
 

@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from imabo.server import logs
 from imabo.server.commits import Commits
-from imabo.server.metrics import Metrics
-from imabo.server.office import Office
+from imabo.server.metrics import SECONDS, Metrics
+from imabo.server.registry import Registry
 from imabo.stores import MemoryStore
 from tests.server.calls import Api
 from tests.server.running import RunningServer
@@ -82,14 +82,14 @@ def test_no_path_and_no_method_makes_a_series_of_its_own(
 
 def test_several_processes_add_up_their_counts(tmp_path: Path) -> None:
     def one() -> Metrics:
-        office = Office(MemoryStore())
-        return Metrics(office, Commits(office), tmp_path)
+        registry = Registry(MemoryStore())
+        return Metrics(registry, Commits(registry), tmp_path)
 
     mine, theirs = one(), one()
     theirs.n_asks, mine.n_asks = 3, 4
     for metrics in (mine, theirs):
-        metrics.observe("/r", "GET", 200, 0.002)
-        metrics.count_error("forbidden")
+        metrics.requests["/r", "GET", 2] = [0.0, 1.0, *[0.0] * (len(SECONDS) - 1), 0.002]
+        metrics.errors["forbidden"] = 1
     theirs.leave()
     (left,) = tmp_path.glob("*.json")
     left.rename(tmp_path / "another.json")  # as if another process had left it

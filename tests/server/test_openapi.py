@@ -16,8 +16,8 @@ from schemathesis.checks import CHECKS, load_all_checks
 
 from imabo import errors
 from imabo.server import openapi
+from imabo.server.operations import OPERATIONS
 from imabo.server.problems import STATUS
-from imabo.server.routes import OPERATIONS
 from tests.server.calls import study_body
 from tests.server.running import RunningServer
 

@@ -17,7 +17,7 @@ from imabo.stores.postgres import PostgresStore
 from tests.server.calls import Api, code_of
 from tests.server.running import RunningServer
 from tests.server.shell import serving
-from tests.server.test_office import eventually
+from tests.server.test_registry import eventually
 
 SETTINGS = Settings(poll_s=0.05, proposals=False)
 
@@ -115,6 +115,6 @@ def test_however_many_ask_the_probe_is_rare() -> None:
             assert http.get("/readyz").status_code == 200
         assert store.n_probes == 1
         Api(http, "s").ask()  # a commit is proof enough
-        server.app.desk.readiness._checked_at = -1e9
+        server.app.parts.readiness._checked_at = -1e9
         assert http.get("/readyz").status_code == 200
         assert store.n_probes == 1

@@ -16,6 +16,7 @@ from imabo.stores import open_store
 from tests.postgres.server import AnyServer
 from tests.server.calls import Api, code_of
 from tests.server.shell import serving
+from tests.server.test_metrics import values
 
 
 @pytest.fixture
@@ -46,7 +47,8 @@ def test_what_was_accepted_before_the_end_is_committed_and_answered(
         async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
             busy.execute("BEGIN IMMEDIATE")  # all of them are under way when the signal comes
             asks = [asyncio.create_task(http.post("/v1/studies/s/pulls")) for _ in range(n)]
-            await asyncio.sleep(1.0)
+            while values((await http.get("/metrics")).text)["imabo_queue_length", ()] < n:
+                await asyncio.sleep(0.05)
             server.process.send_signal(signal.SIGTERM)
             await asyncio.sleep(0.5)
             assert server.process.poll() is None

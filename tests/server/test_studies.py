@@ -168,7 +168,7 @@ def test_pending_pulls_expire_and_finished_ones_are_pruned() -> None:
         api.ask(count=3)
         assert http.post(f"{api.path}/expire").json() == {"expired": 0}
         now[0] = 2000.0
-        assert http.post(f"{api.path}/expire").json()["expired"] in (0, 3)  # or by the office
+        assert http.post(f"{api.path}/expire").json()["expired"] in (0, 3)  # or by the registry
         assert api.read()["n_expired"] == 3
         before = {"before": "1970-01-01T00:30:00+00:00"}
         assert http.post(f"{api.path}/prune", json=before).json() == {"pruned": 3}

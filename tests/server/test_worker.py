@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from imabo.server.worker import OracleFailed, Worker
+from imabo.server.proposals import OracleFailed, Worker
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

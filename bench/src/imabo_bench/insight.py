@@ -82,7 +82,7 @@ def measures(study: Study) -> dict[str, Callable[[], object]]:
     facts = insight.read(study)
     seen = [facts]
 
-    def page(now: insight.Facts) -> None:
+    def page(now: insight.StudySnapshot) -> None:
         insight.overview(now)
         for name in insight.FIGURES:
             insight.figure(name, now)

@@ -17,7 +17,7 @@ _PATIENCE_S: Final = 10.0  # until it is killed
 _DRAIN_S: Final = 2  # what the service gives requests under way when it is told to end
 # Of the extras server and client. To look is enough, and faster than to import them.
 _NEEDED: Final = (
-    "fastapi", "uvicorn", "uvloop", "httptools", "prometheus_client", "plotly", "httpx",
+    "starlette", "uvicorn", "uvloop", "httptools", "prometheus_client", "plotly", "httpx",
 )  # fmt: skip
 
 

@@ -1,29 +1,95 @@
-"""Who is calling: the table of keys as the service sees it."""
+"""Access keys: making them, who is calling, and what they may do.
+
+Needs no extra, so that the shell can use it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
+import secrets
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, get_args
 
-from imabo.server.keys import hash_of
-from imabo.server.problems import unauthorized
+from imabo.errors import InvalidSetting
+from imabo.server.problems import forbidden, unauthorized
+from imabo.space.scalars import show
 from imabo.stores.base import KeyRecord, Store
+
+Role = Literal["reader", "writer", "admin"]
+RANKS: Final[Mapping[str, int]] = {role: rank for rank, role in enumerate(get_args(Role))}
 
 _MAX_AGE_S: Final = 1.0  # a revoked key is refused after this long at the latest
 _FRESH_S: Final = 0.5  # after this long the table is read again, beside the requests
+
+
+def make_key(
+    name: str, role: str, studies: tuple[str, ...] | None, *, at: float
+) -> tuple[str, KeyRecord]:
+    """A new key: the text to hand out, once, and the record to keep.
+
+    It may be limited to ``studies``.
+
+    Example:
+        >>> text, record = make_key("page", "reader", None, at=0.0)
+        >>> text.startswith(f"imabo_{record.id}_"), text.split("_")[2] in repr(record)
+        (True, False)
+    """
+    if not 0 < len(name) <= 200 or not name.isprintable():
+        raise InvalidSetting(
+            f"the key's name is {show(name)}",
+            "it must be text of 1 to 200 printable characters",
+            "choose another name",
+        )
+    if role not in RANKS:
+        raise InvalidSetting(
+            f"role is {show(role)}", f"it must be one of {', '.join(RANKS)}", "pass one of these"
+        )
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    record = KeyRecord(
+        id=key_id,
+        name=name,
+        role=role,  # type: ignore[arg-type]  # one of the roles, as was just checked
+        studies=studies,
+        secret_hash=hash_of(secret),
+        created_at=at,
+    )
+    return f"imabo_{key_id}_{secret}", record
+
+
+def hash_of(secret: str) -> str:
+    """What is kept of a secret. It has 256 random bits, so one plain hash is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
 _NO_HASH: Final = hash_of("")
+
+
+def may_see(key: KeyRecord | None, study: str) -> bool:
+    """Whether a caller may know of a study; without keys, everyone may."""
+    return key is None or key.studies is None or study in key.studies
+
+
+def require_role(caller: KeyRecord | None, role: str | None) -> None:
+    """Refuse a key whose role is not enough."""
+    if caller is not None and role is not None and RANKS[caller.role] < RANKS[role]:
+        raise forbidden(f"the key is a {caller.role}'s", f"this needs the role {role}")
+
+
+def require_name(caller: KeyRecord | None, name: str) -> None:
+    """Refuse a key that may not have a study of this name."""
+    if not may_see(caller, name):
+        raise forbidden(
+            "the key does not allow a study of this name", "it is limited to named studies"
+        )
 
 
 class Access:
     """Who is calling: the table of keys, read from the store at most a second ago.
 
-    Args:
-        store: Where the keys are.
-        may_be_open: Whether requests need no key as long as the store has none.
-        now: Seconds that only go forwards.
+    ``may_be_open`` says whether requests need no key as long as the store has none.
     """
 
     def __init__(
@@ -66,8 +132,7 @@ class Access:
 
     async def _read(self) -> None:
         began = self._now()
-        keys = await asyncio.to_thread(self._store.keys)
-        self._keys = {key.id: key for key in keys}
+        self._keys = {key.id: key for key in await asyncio.to_thread(self._store.keys)}
         self._read_at = began
 
 

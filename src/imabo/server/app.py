@@ -1,54 +1,51 @@
-"""The application: the operations, behind the front door, on a store."""
+"""The application: the parts of the service on a store, behind the dispatcher."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
-from fastapi import FastAPI
-from starlette.types import Receive, Scope, Send
+import anyio
+from starlette.routing import Router
 
 from imabo.server.access import Access
 from imabo.server.commits import Commits
-from imabo.server.desk import Desk, Stopping
-from imabo.server.exports import Exports
-from imabo.server.front import Front
+from imabo.server.context import Parts
+from imabo.server.dispatch import Dispatcher
 from imabo.server.metrics import Metrics
-from imabo.server.office import Office
-from imabo.server.openapi import declaration, document
 from imabo.server.proposals import Proposals
 from imabo.server.readiness import Readiness
-from imabo.server.routes import OPERATIONS, page
-from imabo.server.routes.table import Switch
+from imabo.server.registry import Lanes, Registry
 from imabo.server.settings import METRICS_FOLDER, Settings, is_loopback
-from imabo.server.sharing import share_interpreter
 from imabo.stores.base import Store
 
-_LEAVE_EVERY_S = 1.0
-_LAST_WORDS_S = 0.1  # in which requests that are given up are told so
+_LEAVE_EVERY_S: Final = 1.0
+_LAST_WORDS_S: Final = 0.1  # in which requests that are given up are told so
+_IMPORTS_AT_ONCE: Final = 4  # each has a thread to itself; more of them wait
+_LOOK_EVERY_S: Final = 0.1
+_LONG_S: Final = 0.25  # that a job must be under way; few that only wait for the disk are
+_KEEP_S: Final = 10.0  # after one was seen: the next is likely
+SHORT_S: Final = 0.0005
 
 
 def make_app(
     store: Store, settings: Settings, *, clock: Callable[[], float] = time.time
-) -> Service:
-    """The service on a store that the caller opened and will close.
-
-    Args:
-        store: Where the studies and keys are.
-        settings: How to run it.
-        clock: The clock of every study.
+) -> Dispatcher:
+    """The service on a store that the caller opened and will close, as an ASGI application.
 
     Example:
         >>> from imabo.stores import MemoryStore
         >>> app = make_app(MemoryStore(), Settings())
-        >>> app.title
-        'imabo'
+        >>> app.parts.settings.port
+        8766
     """
-    office = Office(
+    registry = Registry(
         store,
         clock=clock,
         poll_s=settings.poll_s,
@@ -56,78 +53,41 @@ def make_app(
         proposals=Proposals() if settings.proposals else None,
         threads=settings.commit_threads,
     )
-    commits = Commits(office, limit=settings.queue_limit, study_limit=settings.study_queue_limit)
+    commits = Commits(registry, limit=settings.queue_limit, study_limit=settings.study_queue_limit)
     shared = os.environ.get(METRICS_FOLDER)
-    metrics = Metrics(office, commits, Path(shared) if shared else None)
-    access = Access(store, may_be_open=settings.allow_open or is_loopback(settings.host))
-    desk = Desk(
+    parts = Parts(
         settings,
-        office,
+        registry,
         commits,
-        access,
-        metrics,
-        Stopping(),
-        Readiness(office),
-        exports=Exports(settings.max_exports),
+        Access(store, may_be_open=settings.allow_open or is_loopback(settings.host)),
+        Metrics(registry, commits, Path(shared) if shared else None),
+        Readiness(registry),
+        exports=anyio.CapacityLimiter(settings.max_exports),
+        imports=anyio.CapacityLimiter(_IMPORTS_AT_ONCE),
     )
-    return Service(desk)
-
-
-class Service(FastAPI):
-    """The app: the front door answers operations, FastAPI what else there may be.
-
-    Args:
-        desk: The parts of the service.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(
-            title="imabo",
-            lifespan=_lifespan,
-            redirect_slashes=False,
-            docs_url=None,
-            redoc_url=None,
-            openapi_url=None,
-        )
-        self.desk = desk
-        for operation in OPERATIONS:
-            self.add_api_route(operation.path, operation.handler, **declaration(operation))
-        for path in page.PATHS:
-            self.add_route(path, page.page, ["GET"], include_in_schema=False)
-        self._front = Front(super().__call__, desk, Switch(OPERATIONS), page.PATHS)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the lifespan."""
-        await self._front(scope, receive, send)
-
-    def openapi(self) -> dict[str, object]:
-        """The OpenAPI document."""
-        return document(self)
+    return Dispatcher(parts, Router(lifespan=lambda _: _lifespan(parts)))
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    if not isinstance(app, Service):
-        raise TypeError("this is the lifespan of a Service")
-    desk = app.desk
-    desk.office.start()
-    desk.commits.start()
+async def _lifespan(parts: Parts) -> AsyncIterator[None]:
+    parts.registry.start()
+    parts.commits.start()
     beside = [
-        asyncio.create_task(_leave_counts(desk.metrics)),
-        asyncio.create_task(share_interpreter(desk.office.lanes)),
+        asyncio.create_task(_leave_counts(parts.metrics)),
+        asyncio.create_task(share_interpreter(parts.registry.lanes)),
     ]
     try:
         yield
     finally:
         # Who waits for an answer was waited for already; this is for those who left.
-        await desk.commits.drain(desk.stopping.left_s(desk.settings.drain_s))
-        if not desk.stopping.left_s(desk.settings.drain_s):
+        await parts.commits.drain(parts.stopping.left_s(parts.settings.drain_s))
+        if not parts.stopping.left_s(parts.settings.drain_s):
             await asyncio.sleep(_LAST_WORDS_S)
-        desk.stopping.has_answered = True
+        parts.stopping.has_answered = True
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await asyncio.to_thread(desk.office.stop)
+        await asyncio.to_thread(parts.registry.stop)
 
 
 async def _leave_counts(metrics: Metrics) -> None:
@@ -137,3 +97,25 @@ async def _leave_counts(metrics: Metrics) -> None:
             metrics.leave()
     finally:
         metrics.leave()
+
+
+async def share_interpreter(lanes: Lanes) -> None:
+    """Have threads take turns more often while a job of a study is under way for long.
+
+    Python lets a thread compute for 5 ms before another that waits gets its turn, and a request
+    waits so several times: beside a study that computes all the time, the tail of the others was 4
+    times as long. Shorter turns cost a little, so they are for such times alone.
+    """
+    usual_s = sys.getswitchinterval()
+    is_short, until = False, 0.0
+    try:
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            now = time.monotonic()
+            if lanes.stuck(_LONG_S):
+                until = now + _KEEP_S
+            if is_short != (now < until):
+                is_short = not is_short
+                sys.setswitchinterval(SHORT_S if is_short else usual_s)
+    finally:
+        sys.setswitchinterval(usual_s)

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
-from imabo.documents import to_datetime
+from imabo.documents import stamp, to_datetime
 from imabo.errors import InvalidSetting, MissingExtra
-from imabo.server.keys import RANKS, make_key
+from imabo.server.access import RANKS, make_key
 from imabo.server.settings import MEANINGS, Settings, read_settings
 from imabo.space.scalars import show
 from imabo.stores import open_store
@@ -117,12 +117,8 @@ def _shown(key: KeyRecord) -> dict[str, Any]:
         "name": key.name,
         "role": key.role,
         "studies": None if key.studies is None else list(key.studies),
-        **{name: None if at is None else _stamp(at) for name, at in times.items()},
+        **{name: None if at is None else stamp(to_datetime(at)) for name, at in times.items()},
     }
-
-
-def _stamp(seconds: float) -> str:
-    return f"{to_datetime(seconds):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _say(line: str) -> None:

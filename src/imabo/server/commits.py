@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from itertools import chain, islice
+from typing import Any, Final, cast
 
 from imabo.engine.requests import Asked, Request
 from imabo.errors import ImaboError, StoreError, UnknownStudy
-from imabo.server.histogram import Histogram
-from imabo.server.office import Office
-from imabo.server.problems import internal, unavailable, unknown_study
-
-_log: Final = logging.getLogger("imabo.server")
+from imabo.server.logs import log
+from imabo.server.problems import internal, stopping, unavailable, unknown_study
+from imabo.server.registry import Registry
 
 _MAX_ROUND: Final = 1000  # pulls and rewards that one round takes on, so that none waits for long
-_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ask:
-    study: str
-    request: Request
+class _Item:
+    what: Request | Sequence[tuple[str, float]]  # an ask, or rewards
+    size: int
     answer: asyncio.Future[Any]
-
-    @property
-    def size(self) -> int:
-        return self.request.count
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tell:
-    study: str
-    rewards: Sequence[tuple[str, float]]
-    answer: asyncio.Future[Any]
-
-    @property
-    def size(self) -> int:
-        return len(self.rewards)
 
 
 _Done = list[tuple["asyncio.Future[Any]", Any]]
@@ -56,27 +38,25 @@ class Commits:
     that is there, in one transaction. So the disk flush of one commit serves many requests. Each
     study has a lane of its own (``Lanes``): what holds up one study holds up no other.
 
-    Args:
-        office: The studies, and their lanes.
-        limit: How many requests may wait; more are refused as ``unavailable``.
-        study_limit: How many of them may be for one study.
+    Of more than ``limit`` requests that wait, or ``study_limit`` for one study, the rest is refused
+    as ``unavailable``.
     """
 
     def __init__(
-        self, office: Office, *, limit: int = 10_000, study_limit: int | None = None
+        self, registry: Registry, *, limit: int = 10_000, study_limit: int | None = None
     ) -> None:
-        self._office = office
+        self._registry = registry
         self._limit = limit
         self._study_limit = limit if study_limit is None else study_limit
         self.is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
-        self._queues: dict[str, deque[_Ask | _Tell]] = {}  # of the studies that wait for a round
+        self._queues: dict[str, deque[_Item]] = {}  # of the studies that wait for a round
         # Counted in the event loop alone, from the request to its answer.
         self.n_waiting = 0
         self.waiting: dict[str, int] = {}
         self.refused: dict[str, int] = {}
-        self.sizes = Histogram(_SIZES)
+        self.sizes: Counter[int] = Counter()  # how many requests shared a commit
 
     def start(self) -> None:
         """Begin to take requests; call it in the event loop that they run in."""
@@ -92,22 +72,18 @@ class Commits:
 
     def ask(self, study: str, request: Request) -> asyncio.Future[Asked]:
         """Ask a study for pulls; the future has them once they are committed."""
-        answer = self._future(study)
-        self._put(_Ask(study, request, answer))
-        return answer
+        return self._put(study, request, request.count)
 
     def tell(
         self, study: str, rewards: Sequence[tuple[str, float]]
     ) -> asyncio.Future[list[ImaboError | None]]:
         """Report rewards of a study's pulls; the future says of each what was wrong with it."""
-        answer = self._future(study)
-        self._put(_Tell(study, rewards, answer))
-        return answer
+        return self._put(study, rewards, len(rewards))
 
-    def _future(self, study: str) -> asyncio.Future[Any]:
+    def _put(self, study: str, what: Any, size: int) -> asyncio.Future[Any]:
         if self.is_closed or self._loop is None:
-            raise unavailable("the service is stopping")
-        if self._office.is_away:
+            raise stopping()
+        if self._registry.is_away:
             raise unavailable()
         n_waiting = self.waiting.get(study, 0)
         if n_waiting >= self._study_limit:
@@ -117,16 +93,16 @@ class Commits:
             raise unavailable("more requests wait than the service takes on")
         self.waiting[study] = n_waiting + 1
         self.n_waiting += 1
-        return self._loop.create_future()
-
-    def _put(self, item: _Ask | _Tell) -> None:
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        item = _Item(what, size, answer)
         with self._lock:
-            queue = self._queues.get(item.study)
+            queue = self._queues.get(study)
             if queue is not None:
                 queue.append(item)  # the round that takes it is due already
-                return
-            self._queues[item.study] = deque((item,))
-        self._office.lanes.put(item.study, partial(self._round, item.study))
+                return answer
+            self._queues[study] = deque((item,))
+        self._registry.lanes.put(study, partial(self._round, study))
+        return answer
 
     # --- in a thread of the study's lane ----------------------------------------------------------
 
@@ -138,61 +114,54 @@ class Commits:
         if asks:
             self._hand_out(name, self._ask_all(name, asks))
         if has_more:
-            self._office.lanes.put(name, partial(self._round, name))
+            self._registry.lanes.put(name, partial(self._round, name))
 
-    def _take(self, name: str) -> tuple[list[_Ask], list[_Tell], bool]:
+    def _take(self, name: str) -> tuple[list[_Item], list[_Item], bool]:
         """What waits for a study, up to the size of a round; and whether there is more."""
-        asks: list[_Ask] = []
-        tells: list[_Tell] = []
+        asks: list[_Item] = []
+        tells: list[_Item] = []
         size = 0
         with self._lock:
             queue = self._queues[name]
             while queue and size < _MAX_ROUND:
                 item = queue.popleft()
                 size += item.size
-                if isinstance(item, _Ask):
-                    asks.append(item)
-                else:
-                    tells.append(item)
+                (asks if isinstance(item.what, Request) else tells).append(item)
             if not queue:
                 del self._queues[name]
             return asks, tells, bool(queue)
 
-    def _ask_all(self, name: str, items: list[_Ask]) -> _Done:
+    def _ask_all(self, name: str, items: list[_Item]) -> _Done:
         try:
-            study = self._office.study(name)
-            results = study.ask_many([item.request for item in items])
+            study = self._registry.study(name)
+            results = study.ask_many([cast(Request, item.what) for item in items])
         except Exception as error:
             is_ours = isinstance(error, ImaboError) and not isinstance(error, StoreError)
             if is_ours and len(items) > 1 and not isinstance(error, UnknownStudy):
                 # What refuses the group may concern one of them: a known key is still answered.
                 return [done for item in items for done in self._ask_all(name, [item])]
             return self._failed(name, items, error)
-        self._office.moved(study)
+        self._registry.moved(study)
         return [(item.answer, result) for item, result in zip(items, results, strict=True)]
 
-    def _tell_all(self, name: str, items: list[_Tell]) -> _Done:
+    def _tell_all(self, name: str, items: list[_Item]) -> _Done:
         try:
-            study = self._office.study(name)
-            results = study.tell_many([reward for item in items for reward in item.rewards])
+            study = self._registry.study(name)
+            rewards = [cast("Sequence[tuple[str, float]]", item.what) for item in items]
+            results = iter(study.tell_many(list(chain.from_iterable(rewards))))
         except Exception as error:
             return self._failed(name, items, error)
-        self._office.moved(study)
-        done: _Done = []
-        start = 0
-        for item in items:
-            done.append((item.answer, results[start : start + item.size]))
-            start += item.size
-        return done
+        self._registry.moved(study)
+        return [(item.answer, list(islice(results, item.size))) for item in items]
 
-    def _failed(self, name: str, items: Sequence[_Ask | _Tell], error: Exception) -> _Done:
+    def _failed(self, name: str, items: list[_Item], error: Exception) -> _Done:
         if isinstance(error, UnknownStudy):
-            self._office.drop(name)  # deleted by another process
+            self._registry.drop(name)  # deleted by another process
             error = unknown_study(name)
         elif isinstance(error, StoreError):
-            self._office.failed_at = time.monotonic()
+            self._registry.failed_at = time.monotonic()
         elif not isinstance(error, ImaboError):
-            _log.error("a commit failed", exc_info=error)
+            log.error("a commit failed", exc_info=error)
             error = internal()
         return [(item.answer, error) for item in items]
 
@@ -201,7 +170,7 @@ class Commits:
             self._loop.call_soon_threadsafe(self._resolve, name, done)
 
     def _resolve(self, name: str, done: _Done) -> None:
-        self.sizes.observe(len(done))
+        self.sizes[len(done)] += 1
         self.n_waiting -= len(done)
         left = self.waiting[name] - len(done)
         if left:

@@ -12,16 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
-from starlette.responses import Response
 
 from imabo import insight
 from imabo.server import problems, wire
-from imabo.server.routes import OPERATIONS
-from imabo.server.routes.table import Operation
+from imabo.server.operations import OPERATIONS, Operation
 
 VERSION: Final = "1"
 _REF: Final = "#/components/schemas/{model}"
@@ -56,6 +52,8 @@ _MEANINGS: Final = {
     "schema_too_new": "the database was written by a newer version",
     "missing_extra": "the server lacks a library",
 }
+_TEXT: Final = {"schema": {"type": "string"}}
+_RETRY: Final = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
 _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "study": {
         "schema": {"type": "string", "minLength": 1, "maxLength": 200},
@@ -80,62 +78,57 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def declaration(operation: Operation) -> dict[str, Any]:
-    """What FastAPI is told of an operation."""
-    title, _, rest = (inspect.getdoc(operation.handler) or "").partition(";")
-    first, *others = operation.answers.items()
-    extra: dict[str, Any] = {"parameters": _parameters(operation)}
+def document() -> dict[str, Any]:
+    """The document of the operations, with the schemas that they name."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+    models = [(model, "validation") for model in _models()]
+    _, schemas = models_json_schema(models, ref_template=_REF)  # type: ignore[arg-type]
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "imabo", "version": VERSION, "description": _DESCRIPTION},
+        "paths": paths,
+        "components": {
+            "schemas": schemas["$defs"],
+            "securitySchemes": {
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A key that `imabo keys create` made. Not needed while there is "
+                    "no key at all, on the machine of the service itself.",
+                }
+            },
+        },
+    }
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    text = inspect.getdoc(operation.handler) or ""
+    role = f"the role {operation.role}" if operation.role else "no key"
+    answers = {status: _answer(operation, model) for status, model in operation.answers.items()}
+    described = {
+        "operationId": operation.handler.__name__,
+        "summary": text.partition(";")[0].rstrip("."),
+        "description": f"{text}\n\nNeeds {role}.",
+        "parameters": _parameters(operation),
+        "responses": {str(status): one for status, one in (answers | _refusals(operation)).items()},
+    }
     if operation.body is not None:
-        extra["requestBody"] = {
+        described["requestBody"] = {
             "required": operation.needs_body,
             "content": {"application/json": {"schema": _ref(operation.body)}},
         }
     if operation.takes is not None:
-        content = {operation.takes: {"schema": {"type": "string"}}}
-        extra["requestBody"] = {"required": True, "content": content}
+        described["requestBody"] = {"required": True, "content": {operation.takes: _TEXT}}
     if operation.role is not None:
-        extra["security"] = [{"key": []}]
-    responses: dict[int | str, dict[str, Any]] = {
-        status: _answer(model, operation.media) for status, model in (first, *others)
-    }
-    return {
-        "methods": [operation.method],
-        "operation_id": operation.handler.__name__,
-        "summary": title.rstrip("."),
-        "description": (f"{title};{rest}" if rest else title)
-        + (f"\n\nNeeds the role {operation.role}." if operation.role else "\n\nNeeds no key."),
-        "response_model": None,
-        "response_class": Response,
-        "status_code": first[0],
-        "response_description": "OK",
-        "responses": responses | _refusals(operation),
-        "openapi_extra": extra,
-    }
-
-
-def document(app: FastAPI) -> dict[str, Any]:
-    """The document of an app, with the schemas that its operations name."""
-    made = get_openapi(title="imabo", version=VERSION, description=_DESCRIPTION, routes=app.routes)
-    _, schemas = models_json_schema(
-        [(model, "validation") for model in _models()], ref_template=_REF
-    )
-    made["components"] = {
-        "schemas": schemas["$defs"],
-        "securitySchemes": {
-            "key": {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "A key that `imabo keys create` made. Not needed while there is no "
-                "key at all, on the machine of the service itself.",
-            }
-        },
-    }
-    return made
+        described["security"] = [{"key": []}]
+    return described
 
 
 def codes_of(operation: Operation) -> list[str]:
     """Every code that an operation may refuse with."""
-    codes = [*operation.errors, "internal", "unavailable"]
+    codes = [*operation.errors.split(), "internal", "unavailable"]
     if operation.role is not None:
         codes += ["unauthorized", "schema_too_new"]
     if operation.role in ("writer", "admin"):
@@ -147,7 +140,7 @@ def codes_of(operation: Operation) -> list[str]:
     return codes
 
 
-def _refusals(operation: Operation) -> dict[int | str, dict[str, Any]]:
+def _refusals(operation: Operation) -> dict[int, dict[str, Any]]:
     by_status: dict[int, list[str]] = {}
     for code in codes_of(operation):
         by_status.setdefault(problems.STATUS[code], []).append(code)
@@ -159,18 +152,16 @@ def _refusals(operation: Operation) -> dict[int | str, dict[str, Any]]:
             "content": {problems.MEDIA_TYPE: {"schema": _ref(wire.Problem)}},
             **({"headers": _RETRY} if status == 503 else {}),
         }
-        for status, codes in sorted(by_status.items())
+        for status, codes in by_status.items()
     }
 
 
-_RETRY: Final = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
-
-
-def _answer(model: type[BaseModel] | None, media: Any) -> dict[str, Any]:
+def _answer(operation: Operation, model: type[BaseModel] | None) -> dict[str, Any]:
     if model is not None:
-        media = {"application/json": {"schema": _ref(model)}}
-    description = (model.__doc__ or "").strip() if model is not None else "Done."
-    return {"description": description, **({"content": media} if media else {})}
+        content = {"application/json": {"schema": _ref(model)}}
+        return {"description": (model.__doc__ or "").strip(), "content": content}
+    content = dict.fromkeys(operation.media, _TEXT)
+    return {"description": "Done.", **({"content": content} if content else {})}
 
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
@@ -181,7 +172,9 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     ]
     if operation.query is not None:
         for name, schema in operation.query.model_json_schema()["properties"].items():
-            found.append({"name": name, "in": "query", "required": False, "schema": schema})
+            # Left out is not the same as null, which no query can say.
+            known = {word: value for word, value in schema.items() if value is not None}
+            found.append({"name": name, "in": "query", "required": False, "schema": known})
     return found
 
 
@@ -200,12 +193,7 @@ def _models() -> list[type[BaseModel]]:
 
 def text() -> str:
     """The document as the file has it."""
-    from imabo.server.app import make_app
-    from imabo.server.settings import Settings
-    from imabo.stores import MemoryStore
-
-    made = document(make_app(MemoryStore(), Settings(proposals=False)))
-    return json.dumps(made, indent=2, sort_keys=True) + "\n"
+    return json.dumps(document(), indent=2, sort_keys=True) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:

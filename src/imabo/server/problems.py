@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from starlette.responses import Response
-
-from imabo.errors import (
-    ImaboError,
-    StoreClosed,
-    StoreError,
-    UnknownPull,
-    UnknownStudy,
-)
+from imabo.errors import ImaboError, StoreClosed, StoreError, UnknownPull, UnknownStudy
 from imabo.space.scalars import show
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -31,38 +22,23 @@ REFUSALS: Final[Mapping[str, int]] = {
     "unavailable": 503,
     "internal": 500,
 }
+_OF_THE_ENGINE: Final = {
+    404: "unknown_study unknown_pull unknown_arm",
+    409: "study_exists reward_conflict key_conflict nothing_to_serve no_rewards",
+    422: "invalid_space invalid_config invalid_setting invalid_reward replay_mismatch",
+    501: "missing_extra",
+    503: "store_error schema_too_new store_closed",
+}
 STATUS: Final[Mapping[str, int]] = {
     **REFUSALS,
-    "invalid_space": 422,
-    "invalid_config": 422,
-    "invalid_setting": 422,
-    "invalid_reward": 422,
-    "replay_mismatch": 422,
-    "unknown_study": 404,
-    "unknown_pull": 404,
-    "unknown_arm": 404,
-    "study_exists": 409,
-    "reward_conflict": 409,
-    "key_conflict": 409,
-    "nothing_to_serve": 409,
-    "no_rewards": 409,
-    "store_error": 503,
-    "schema_too_new": 503,
-    "store_closed": 503,
-    "missing_extra": 501,
+    **{code: status for status, codes in _OF_THE_ENGINE.items() for code in codes.split()},
 }
 
 
 class Refusal(ImaboError):
     """What only the service refuses: a request rather than a call.
 
-    Args:
-        code: One of ``REFUSALS``.
-        what: What happened.
-        why: Why it was refused.
-        fix: What the caller can do about it.
-        status: When it is not the usual one of the code.
-        headers: To send along.
+    Its code is one of ``REFUSALS``; the status may be another than the usual one of the code.
 
     Example:
         >>> error = Refusal("too_large", "the body is large", "at most 1 MiB", "send less")
@@ -108,16 +84,6 @@ def document(error: ImaboError) -> dict[str, Any]:
         "why": error.why,
         "fix": error.fix,
     }
-
-
-def answer(error: ImaboError) -> Response:
-    """An error as a response."""
-    return Response(
-        json.dumps(document(error)).encode(),
-        status_code=status_of(error),
-        headers=error.headers if isinstance(error, Refusal) else None,
-        media_type=MEDIA_TYPE,
-    )
 
 
 def outward(error: ImaboError) -> ImaboError:
@@ -173,26 +139,25 @@ def forbidden(what: str, why: str) -> Refusal:
 def unavailable(
     what: str = "the database does not answer",
     why: str = "nothing can be read or written for the moment",
+    fix: str = "send the request again in a second",
 ) -> Refusal:
     """The service cannot do this now."""
-    return Refusal(
-        "unavailable",
-        what,
-        why,
-        "send the request again in a second; asks with a key and rewards may be repeated safely",
-        headers={"Retry-After": "1"},
-    )
+    fix += "; asks with a key and rewards may be repeated safely"
+    return Refusal("unavailable", what, why, fix, headers={"Retry-After": "1"})
 
 
 def not_known() -> Refusal:
     """The service ends while a request is under way that the database has not answered."""
-    return Refusal(
-        "unavailable",
+    return unavailable(
         "the service stops before the database answered",
         "whether the request was done is not known",
-        "send the same request again; asks with a key and rewards may be repeated safely",
-        headers={"Retry-After": "1"},
+        "send the same request again",
     )
+
+
+def stopping() -> Refusal:
+    """The service takes no more requests."""
+    return unavailable("the service is stopping")
 
 
 def internal() -> Refusal:

@@ -7,111 +7,88 @@ a copy of the study's view, and what it proposes waits until the schedule asks f
 
 from __future__ import annotations
 
-import logging
+import multiprocessing
+import os
 import pickle
-import queue
+import signal
 import threading
 import time
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Final
 
 import numpy as np
 
 from imabo.arms import ActiveSet, Beliefs
-from imabo.oracles.base import Proposal
-from imabo.server.worker import OracleFailed, Outcome, Worker
+from imabo.oracles.base import Exhausted, Proposal
+from imabo.server.logs import log
 from imabo.study import Study
 
-_LOG: Final = logging.getLogger("imabo.server")
+Outcome = Proposal | Exhausted
+
 _STREAM: Final = 0x70726F70  # keeps these random streams apart from those of the decisions
 _STALE_SHARE: Final = 0.05  # a proposal is made anew after so many more rewards ...
 _STALE_LEAST: Final = 10  # ... at least this many ...
 _STALE_S: Final = 1.0  # ... and not sooner than this
 _PAUSES_S: Final = (1.0, 60.0)  # after a failure: the first pause, and the longest
+# Read by the libraries when they are loaded; SciPy and NumPy come with OpenBLAS, or with MKL.
+_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Proposals:
     """The worker process of a server, shared by its studies; it starts with the first job."""
 
     def __init__(self) -> None:
-        self._tasks: queue.SimpleQueue[tuple[bytes, Future[Outcome]] | None] = queue.SimpleQueue()
-        self._studies: dict[str, StudyProposals] = {}
+        self._tasks: SimpleQueue[tuple[bytes, Callable[..., None]] | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._worker: Worker | None = None
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
-        """Whether ``close`` was called."""
-        return self._closed
+        self.is_closed = False
 
     def attach(self, study: Study) -> StudyProposals:
         """Let a study take its proposals from here."""
-        proposals = self._studies[study.name] = StudyProposals(self, study)
+        proposals = StudyProposals(self, study)
         study.use_proposer(proposals)
         return proposals
 
-    def look(self, study: Study) -> None:
-        """Prepare for a study that has moved on, when a proposal is due."""
-        proposals = self._studies.get(study.name)
-        if proposals is not None:
-            proposals.refresh()
-
-    def is_due(self, name: str) -> bool:
-        """Whether a study wants a proposal prepared; never blocks."""
-        proposals = self._studies.get(name)
-        return proposals is not None and proposals.is_due
-
-    def ready(self, name: str) -> int:
-        """How many proposals of a study wait to be taken."""
-        proposals = self._studies.get(name)
-        return 0 if proposals is None else proposals.n_ready
-
-    def detach(self, name: str) -> None:
-        """Forget a study."""
-        self._studies.pop(name, None)
-
-    def submit(self, job: bytes) -> Future[Outcome]:
-        """Run a job; after ``close`` it is cancelled."""
-        future: Future[Outcome] = Future()
+    def submit(self, job: bytes, finish: Callable[[Outcome | Exception], None]) -> None:
+        """Run a job, and hand on what came of it; after ``close``, nothing."""
         with self._lock:
-            if self._closed:
-                future.cancel()
-                return future
+            if self.is_closed:
+                return
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._work, name="imabo-proposals", daemon=True
                 )
                 self._thread.start()
-            self._tasks.put((job, future))
-        return future
+        self._tasks.put((job, finish))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            job, future = task
-            if not future.set_running_or_notify_cancel():
-                continue
+            job, finish = task
+            came: Outcome | Exception
             try:
                 with self._lock:
-                    if self._closed:
-                        raise OracleFailed("the server is closing")
+                    if self.is_closed:
+                        return
                     worker = self._worker = self._worker or Worker()
-                outcome = worker.call(job)
+                came = worker.call(job)
             except (EOFError, OSError) as error:  # the worker is gone; the next job gets another
                 with self._lock:
                     self._worker = None
-                future.set_exception(OracleFailed(f"its process ended ({error!r})"))
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(outcome)
+                came = OracleFailed(f"its process ended ({error!r})")
+            except Exception as error:
+                came = error
+            finish(came)
 
     def close(self) -> None:
         """End the worker without waiting for what it is at."""
         with self._lock:
-            self._closed = True
+            self.is_closed = True
             worker, thread = self._worker, self._thread
         self._tasks.put(None)
         if worker is not None:
@@ -137,7 +114,7 @@ class StudyProposals:
     def __init__(self, proposals: Proposals, study: Study) -> None:
         self._proposals, self._study = proposals, study
         self._ready: _Ready | None = None
-        self._running: Future[Outcome] | None = None
+        self._is_running = False
         self._pause_s = 0.0
         self._not_before = 0.0
 
@@ -147,7 +124,7 @@ class StudyProposals:
         return int(self._ready is not None)
 
     def take(self, view: ActiveSet, space_version: int) -> Proposal | None:
-        """See ``imabo.engine.asks.Proposer``."""
+        """See ``Study.use_proposer``."""
         ready, self._ready = self._ready, None
         if ready is None or ready.space_version != space_version or ready.proposal.config in view:
             return None
@@ -166,7 +143,7 @@ class StudyProposals:
     def is_due(self) -> bool:
         """Whether there is no proposal, or an old one, and none is being prepared."""
         now = time.monotonic()
-        if self._running is not None or now < self._not_before:
+        if self._is_running or now < self._not_before:
             return False
         ready = self._ready
         if ready is None:
@@ -180,11 +157,10 @@ class StudyProposals:
         if not self.is_due:
             return
         prepared = self._study.read(self._job)
-        if prepared is None:
-            return
-        job, seen = prepared
-        self._running = running = self._proposals.submit(job)
-        running.add_done_callback(lambda done: self._finish(done, seen))
+        if prepared is not None:
+            job, seen = prepared
+            self._is_running = True
+            self._proposals.submit(job, partial(self._finish, seen))
 
     def _job(self, view: ActiveSet) -> tuple[bytes, _Ready] | None:
         study = self._study
@@ -202,22 +178,85 @@ class StudyProposals:
         # Pickled now, while nothing changes the view; the pool would do it at its leisure.
         return pickle.dumps((study.oracle, view, scores, entropy)), seen
 
-    def _finish(self, done: Future[Outcome], seen: _Ready) -> None:
-        failure = None if done.cancelled() else done.exception()
-        if self._proposals.closed:
+    def _finish(self, seen: _Ready, came: Outcome | Exception) -> None:
+        if self._proposals.is_closed:
             return
-        if failure is not None:
+        if isinstance(came, Exception):
             self._pause_s = min(max(2.0 * self._pause_s, _PAUSES_S[0]), _PAUSES_S[1])
             self._not_before = time.monotonic() + self._pause_s
-            _LOG.warning(
-                "the oracle of study %r failed: %s; the next try is in %.0f s",
-                self._study.name,
-                failure,
-                self._pause_s,
-            )
-        elif not done.cancelled():
+            text = "the oracle of study %r failed: %s; the next try is in %.0f s"
+            log.warning(text, self._study.name, came, self._pause_s)
+        else:
             self._pause_s = 0.0
-            outcome = done.result()
-            if isinstance(outcome, Proposal):
-                self._ready = replace(seen, proposal=outcome)
-        self._running = None
+            if isinstance(came, Proposal):
+                self._ready = replace(seen, proposal=came)
+        self._is_running = False
+
+
+# --- the process that runs oracles ----------------------------------------------------------------
+
+
+class OracleFailed(Exception):
+    """An oracle raised, or its process ended."""
+
+
+class Worker:
+    """One process, one job at a time. It ends with the process that made it, however that ends."""
+
+    def __init__(self) -> None:
+        # Spawned, not forked: the server has threads and connections.
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=serve_jobs, args=(theirs,), daemon=True)
+        with _single_threaded():
+            self._process.start()
+        theirs.close()
+
+    def call(self, job: bytes) -> Outcome:
+        """Run a pickled (oracle, view, scores, entropy); ``EOFError`` when the process is gone."""
+        self._connection.send_bytes(job)
+        outcome: Outcome | str = pickle.loads(self._connection.recv_bytes())
+        if isinstance(outcome, str):
+            raise OracleFailed(outcome)
+        return outcome
+
+    def end(self) -> None:
+        """End the process at once."""
+        self._process.terminate()
+        self._process.join()
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """Give processes that start meanwhile one thread for matrices, unless somebody said otherwise.
+
+    The matrices of oracles are small, and the cores are busy with requests: threads that wait for
+    each other then take many times as long as one that does not wait.
+    """
+    missing = [name for name in _THREADS if name not in os.environ]
+    os.environ.update(dict.fromkeys(missing, "1"))
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
+
+
+def serve_jobs(connection: Connection) -> None:
+    """What the process does until its server closes the connection or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this one
+    while True:
+        try:
+            connection.send_bytes(pickle.dumps(run_job(connection.recv_bytes())))
+        except (EOFError, OSError):  # the server is gone, also while this one was at work
+            return
+
+
+def run_job(job: bytes) -> Outcome | str:
+    """Call an oracle; what it raised comes back as text, because not every error can be sent."""
+    try:
+        oracle, view, scores, entropy = pickle.loads(job)
+        outcome: Outcome = oracle.propose(view, scores, np.random.default_rng(entropy))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return outcome

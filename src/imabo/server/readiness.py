@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from typing import Final
 
-from imabo.server.office import Office
+from imabo.server.logs import log
 from imabo.server.problems import Refusal, unavailable
-
-_log: Final = logging.getLogger("imabo.server")
+from imabo.server.registry import Registry
 
 _GOOD_FOR_S: Final = 5.0  # that a write which was done says that writes work
 _BAD_FOR_S: Final = 0.5  # that one which failed says that they do not
@@ -24,13 +22,10 @@ class Readiness:
     A request that was committed a moment ago is the proof. Where there was none, something is
     written that means nothing (``Store.probe``). However many ask, one probe runs at a time; while
     one does not come back, the answer is no.
-
-    Args:
-        office: The studies and their store.
     """
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
         self._finished: asyncio.Event | None = None
         self._checked_at = -1e9
         self._began_at = 0.0
@@ -38,9 +33,9 @@ class Readiness:
 
     async def check(self) -> Refusal | None:
         """Why requests cannot be served now, None when they can."""
-        office, now = self._office, time.monotonic()
-        is_doubtful = office.is_away or self._problem is not None
-        wrote_at, failed_at = office.wrote_at, office.failed_at
+        registry, now = self._registry, time.monotonic()
+        is_doubtful = registry.is_away or self._problem is not None
+        wrote_at, failed_at = registry.wrote_at, registry.failed_at
         if not is_doubtful and wrote_at > failed_at and now - wrote_at < _GOOD_FOR_S:
             return None
         is_doubtful = is_doubtful or failed_at > self._checked_at
@@ -69,18 +64,18 @@ class Readiness:
         threading.Thread(target=probe, name="imabo-probe", daemon=True).start()
 
     def _probe(self) -> str | None:
-        store = self._office.store
+        store = self._registry.store
         try:
             store.seqs()
         except Exception as error:  # whatever a driver raises, the database is away
-            self._office.lost(error)
+            self._registry.lost(error)
             return "the database does not answer"
-        self._office.found()
+        self._registry.found()
         try:
             store.probe()
         except Exception as error:
             if self._problem is None:
-                _log.warning("the database takes no writes: %s", error)
+                log.warning("the database takes no writes: %s", error)
             return "the database answers but takes no writes"
         return None
 

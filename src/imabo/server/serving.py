@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import math
 import os
 import resource
+import select
 import signal
 import socket
+import subprocess
+import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Final
@@ -17,29 +23,32 @@ from typing import Final
 import uvicorn
 
 from imabo.errors import InvalidSetting
-from imabo.server import logs
 from imabo.server.app import make_app
-from imabo.server.desk import Desk
-from imabo.server.guarding import protocol_for
-from imabo.server.settings import Settings, is_loopback
-from imabo.server.supervisor import LIFELINE, READY, SETTINGS, SOCKET, supervise
+from imabo.server.context import Parts
+from imabo.server.logs import log, set_up
+from imabo.server.protocol import protocol_for
+from imabo.server.settings import METRICS_FOLDER, Settings, is_loopback
 from imabo.stores import open_store
 from imabo.stores.base import Store
 
+# How a process of several gets its settings and three files: the socket, where to say that it is
+# ready, and a pipe that closes when its supervisor is gone.
+_WORKER: Final = "IMABO_WORKER_SETTINGS"
 _BACKLOG: Final = 2048
 _RECEIVED: Final = 1 << 18  # bytes of a body that the system keeps: who imports sees how far it is
 _OTHER_FILES: Final = 256  # that the process has open beside its connections
-LAST_GRACE_S: Final = 2.0  # after the drain, for closing what is open
+_LAST_GRACE_S: Final = 2.0  # after the drain, for closing what is open
+_LOOK_EVERY_S: Final = 0.1
+_RESTART_AFTER_S: Final = 1.0  # lest one that cannot start takes all the machine's time
+_CREW_GRACE_S: Final = 5.0  # more than a worker takes when it gives up by itself
 
 
 def serve(settings: Settings, announce: Callable[[str], None]) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is committed. Returns 0.
 
-    Args:
-        settings: How.
-        announce: Called with the address once requests are answered.
+    ``announce`` is called with the address once requests are answered.
     """
-    logs.set_up(settings.log_format)
+    set_up(settings.log_format)
     store = open_store(settings.store, limit_s=settings.store_limit_s)
     try:
         check_exposure(store, settings)
@@ -114,7 +123,7 @@ def run(
         server_header=False,
         timeout_graceful_shutdown=max(1, math.ceil(settings.drain_s)),
     )
-    server = _Server(config, ready, app.desk)
+    server = _Server(config, ready, app.parts)
     # After its graceful end, uvicorn raises the signal again for whoever handled it before.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
@@ -131,10 +140,10 @@ def _allow_files(wanted: int) -> None:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], desk: Desk) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], parts: Parts) -> None:
         super().__init__(config)
         self._ready = ready
-        self._desk = desk
+        self._parts = parts
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -142,28 +151,119 @@ class _Server(uvicorn.Server):
             self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if not self._desk.stopping.is_set():
-            self._desk.stopping.set()
+        if not self._parts.stopping.is_set():
+            self._parts.stopping.set()
             # A thread that waits for the database cannot be ended, nor can Python end before it.
-            end = threading.Timer(self._desk.settings.drain_s + LAST_GRACE_S, self._give_up)
+            end = threading.Timer(self._parts.settings.drain_s + _LAST_GRACE_S, self._give_up)
             end.daemon = True
             end.start()
         super().handle_exit(sig, frame)
 
     def _give_up(self) -> None:
-        if self._desk.stopping.has_answered:
-            logs.log.warning("the database did not answer in the time to drain; it is left alone")
+        if self._parts.stopping.has_answered:
+            log.warning("the database did not answer in the time to drain; it is left alone")
             os._exit(0)
-        logs.log.error("the time to drain is over; requests that were not answered are given up")
+        log.error("the time to drain is over; requests that were not answered are given up")
         os._exit(1)
 
 
+# --- several processes on one socket --------------------------------------------------------------
+
+
+def supervise(settings: Settings, listener: socket.socket, ready: Callable[[], None]) -> int:
+    """Run the workers until SIGTERM or SIGINT; returns 0, or 1 when they could not start."""
+    stopping: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        stopping.append(number)
+
+    before = {n: signal.signal(n, stop) for n in (signal.SIGTERM, signal.SIGINT)}
+    lifeline, ours = os.pipe()  # closes when this process ends, however it ends
+    try:
+        with tempfile.TemporaryDirectory(prefix="imabo-metrics-") as folder:
+            crew = _Crew(settings, listener, lifeline, folder)
+            try:
+                if not crew.start(lambda: bool(stopping)):
+                    return 0 if stopping else 1
+                ready()
+                while not stopping:
+                    crew.look()
+                    time.sleep(_LOOK_EVERY_S)
+                return 0
+            finally:
+                listener.close()
+                crew.end()
+    finally:
+        os.close(ours)
+        os.close(lifeline)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Crew:
+    def __init__(
+        self, settings: Settings, listener: socket.socket, lifeline: int, folder: str
+    ) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._lifeline = lifeline
+        self._folder = folder
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._started_at: list[float] = []
+
+    def start(self, is_stopping: Callable[[], bool]) -> bool:
+        """Start all; whether all of them came to answer requests."""
+        reading, writing = os.pipe()
+        with open(reading, "rb", buffering=0) as pipe:
+            with open(writing, "wb"):
+                for _ in range(self._settings.workers):
+                    self._workers.append(self._spawn(writing))
+                    self._started_at.append(time.monotonic())
+            n_ready = 0
+            while n_ready < len(self._workers):
+                if is_stopping() or any(w.poll() is not None for w in self._workers):
+                    return False
+                if select.select([pipe], [], [], _LOOK_EVERY_S)[0]:
+                    n_ready += len(pipe.read(256) or b"")
+            return True
+
+    def look(self) -> None:
+        """Start those again that have died."""
+        for i, worker in enumerate(self._workers):
+            if worker.poll() is None or time.monotonic() < self._started_at[i] + _RESTART_AFTER_S:
+                continue
+            log.error("process %d ended with %d; starting another", worker.pid, worker.returncode)
+            with open(os.devnull, "wb") as nowhere:
+                self._workers[i] = self._spawn(nowhere.fileno())
+            self._started_at[i] = time.monotonic()
+
+    def end(self) -> None:
+        """Let all finish what they accepted, and end."""
+        for worker in self._workers:
+            worker.terminate()
+        until = time.monotonic() + self._settings.drain_s + _CREW_GRACE_S
+        for worker in self._workers:
+            try:
+                worker.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                log.error("process %d did not end in time and is killed", worker.pid)
+                worker.kill()
+                worker.wait()
+
+    def _spawn(self, ready: int) -> subprocess.Popen[bytes]:
+        files = (self._listener.fileno(), ready, self._lifeline)
+        told = json.dumps([dataclasses.asdict(self._settings), *files])
+        environ = os.environ | {_WORKER: told, METRICS_FOLDER: self._folder}
+        command = [sys.executable, "-m", "imabo.server.serving"]
+        return subprocess.Popen(command, env=environ, pass_fds=files)
+
+
 def work() -> None:
-    """What a process of several does: serve the socket that it was given (see ``supervisor``)."""
-    settings = Settings(**json.loads(os.environ.pop(SETTINGS)))
-    listener = socket.socket(fileno=int(os.environ.pop(SOCKET)))
-    ready, lifeline = int(os.environ.pop(READY)), int(os.environ.pop(LIFELINE))
-    logs.set_up(settings.log_format)
+    """What a process of several does: serve the socket that it was given."""
+    told, listening, ready, lifeline = json.loads(os.environ.pop(_WORKER))
+    settings, listener = Settings(**told), socket.socket(fileno=listening)
+    set_up(settings.log_format)
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     store = open_store(settings.store, limit_s=settings.store_limit_s)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,33 +17,10 @@ METRICS_FOLDER: Final = "IMABO_METRICS_FOLDER"
 CONFIG: Final = "IMABO_CONFIG"
 LOG_FORMATS: Final = ("text", "json")
 
-# What each setting means; the command line and the documentation say it in these words.
-MEANINGS: Final[Mapping[str, str]] = {
-    "store": "URL of the database: sqlite:///imabo.db or postgresql://user@host/name",
-    "store_limit_s": "seconds that the database may take for one thing; then the answer is 503",
-    "host": "address to listen on",
-    "port": "port to listen on; 0 takes a free one",
-    "workers": "processes that serve, on one socket and one database",
-    "allow_open": "serve other machines although there is no key: anyone who reaches the port "
-    "may do everything",
-    "retention_s": "seconds that finished pulls are kept; for ever by default",
-    "log_format": "text, or json: JSON lines with a line a request",
-    "max_body_bytes": "the longest body of a request",
-    "max_import_bytes": "the longest log that is imported",
-    "drain_s": "seconds that requests under way get when the service is stopped",
-    "proposals": "prepare proposals in the background, so that no request waits for an oracle",
-    "poll_s": "seconds after which other processes' changes are looked for at the latest",
-    "queue_limit": "requests that may wait for a commit; more are refused for the moment",
-    "study_queue_limit": "requests of one study that may wait for a commit; more are refused for "
-    "the moment",
-    "commit_threads": "studies that are worked on at once; one that is stuck keeps one of them",
-    "max_exports": "exports that run at once; more are refused for the moment",
-    "stall_s": "seconds after which a caller that does not read its answer is cut off",
-    "receive_s": "seconds in which the head of a request must come, and then its body; of an "
-    "import, the next piece of it",
-    "max_head_bytes": "the longest head of a request: its line and all its headers",
-    "max_connections": "connections that may be open at once; more are refused for the moment",
-}
+
+def _setting(default: Any, meaning: str, low: float = 0, high: float = 0) -> Any:
+    """A setting, with its ends where it is a number (whole, or of seconds)."""
+    return field(default=default, metadata={"meaning": meaning, "ends": (low, high)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,31 +35,78 @@ class Settings:
         imabo.errors.InvalidSetting: workers is 0: it must be a whole number from 1 to 256...
     """
 
-    store: str = "sqlite:///imabo.db"
-    store_limit_s: float = 8.0
-    host: str = "127.0.0.1"
-    port: int = 8766
-    workers: int = 1
-    allow_open: bool = False
-    retention_s: float | None = None
-    log_format: str = "text"
-    max_body_bytes: int = 1_048_576
-    max_import_bytes: int = 1_073_741_824
-    drain_s: float = 30.0
-    proposals: bool = True
-    poll_s: float = 1.0
-    queue_limit: int = 10_000
-    study_queue_limit: int = 2_000
-    commit_threads: int = 8
-    max_exports: int = 4
-    stall_s: float = 30.0
-    receive_s: float = 20.0
-    max_head_bytes: int = 32_768
-    max_connections: int = 2_000
+    store: str = _setting(
+        "sqlite:///imabo.db",
+        "URL of the database: sqlite:///imabo.db or postgresql://user@host/name",
+    )
+    store_limit_s: float = _setting(
+        8.0, "seconds that the database may take for one thing; then the answer is 503", 0.1, 3600.0
+    )
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8766, "port to listen on; 0 takes a free one", 0, 65_535)
+    workers: int = _setting(1, "processes that serve, on one socket and one database", 1, 256)
+    allow_open: bool = _setting(
+        False,
+        "serve other machines although there is no key: anyone who reaches the port may do "
+        "everything",
+    )
+    retention_s: float | None = _setting(
+        None, "seconds that finished pulls are kept; for ever by default", 1.0, 1e10
+    )
+    log_format: str = _setting("text", "text, or json: JSON lines with a line a request")
+    max_body_bytes: int = _setting(1_048_576, "the longest body of a request", 1024, 1 << 30)
+    max_import_bytes: int = _setting(
+        1_073_741_824, "the longest log that is imported", 1024, 1 << 40
+    )
+    drain_s: float = _setting(
+        30.0, "seconds that requests under way get when the service is stopped", 0.0, 3600.0
+    )
+    proposals: bool = _setting(
+        True, "prepare proposals in the background, so that no request waits for an oracle"
+    )
+    poll_s: float = _setting(
+        1.0, "seconds after which other processes' changes are looked for at the latest", 0.01, 60.0
+    )
+    queue_limit: int = _setting(
+        10_000, "requests that may wait for a commit; more are refused for the moment", 1, 1_000_000
+    )
+    study_queue_limit: int = _setting(
+        2_000,
+        "requests of one study that may wait for a commit; more are refused for the moment",
+        1,
+        1_000_000,
+    )
+    commit_threads: int = _setting(
+        8, "studies that are worked on at once; one that is stuck keeps one of them", 1, 256
+    )
+    max_exports: int = _setting(
+        4, "exports that run at once; more are refused for the moment", 1, 1000
+    )
+    stall_s: float = _setting(
+        30.0, "seconds after which a caller that does not read its answer is cut off", 0.1, 3600.0
+    )
+    receive_s: float = _setting(
+        20.0,
+        "seconds in which the head of a request must come, and then its body; of an import, the "
+        "next piece of it",
+        0.1,
+        3600.0,
+    )
+    max_head_bytes: int = _setting(
+        32_768, "the longest head of a request: its line and all its headers", 1024, 1 << 20
+    )
+    max_connections: int = _setting(
+        2_000, "connections that may be open at once; more are refused for the moment", 1, 1_000_000
+    )
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            _check(field.name, getattr(self, field.name), field.name)
+        for name in _FIELDS:
+            _check(name, getattr(self, name), name)
+
+
+_FIELDS: Final = {setting.name: setting for setting in fields(Settings)}
+# What each setting means; the command line and the documentation say it in these words.
+MEANINGS: Final[Mapping[str, str]] = {n: f.metadata["meaning"] for n, f in _FIELDS.items()}
 
 
 def read_settings(
@@ -128,48 +152,27 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-_WHOLE: Final = {
-    "port": (0, 65_535),
-    "workers": (1, 256),
-    "max_body_bytes": (1024, 1 << 30),
-    "max_import_bytes": (1024, 1 << 40),
-    "queue_limit": (1, 1_000_000),
-    "study_queue_limit": (1, 1_000_000),
-    "commit_threads": (1, 256),
-    "max_exports": (1, 1000),
-    "max_head_bytes": (1024, 1 << 20),
-    "max_connections": (1, 1_000_000),
-}
-_SECONDS: Final = {
-    "store_limit_s": (0.1, 3600.0),
-    "retention_s": (1.0, 1e10),
-    "drain_s": (0.0, 3600.0),
-    "poll_s": (0.01, 60.0),
-    "stall_s": (0.1, 3600.0),
-    "receive_s": (0.1, 3600.0),
-}
 _WORDS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def _check(name: str, value: object, source: str) -> object:
     """A value as its setting has it; ``source`` is where it came from."""
-    if name in _WHOLE:
-        low, high = _WHOLE[name]
-        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
-            return value
-        raise _wrong(source, value, f"it must be a whole number from {low} to {high}")
-    if name in _SECONDS:
-        if value is None and name == "retention_s":
-            return None
-        least, most = _SECONDS[name]
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if is_number and math.isfinite(value) and least <= value <= most:  # type: ignore[arg-type, operator]
-            return float(value)  # type: ignore[arg-type]
-        raise _wrong(source, value, f"it must be a number of seconds from {least:g} to {most:g}")
-    if name in ("allow_open", "proposals"):
+    default = _FIELDS[name].default
+    low, high = _FIELDS[name].metadata["ends"]
+    if isinstance(default, bool):
         if isinstance(value, bool):
             return value
         raise _wrong(source, value, "it must be true or false")
+    if isinstance(default, int):
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+            return value
+        raise _wrong(source, value, f"it must be a whole number from {low} to {high}")
+    if not isinstance(default, str):
+        if value is None and default is None:
+            return None
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high:
+            return float(value)
+        raise _wrong(source, value, f"it must be a number of seconds from {low:g} to {high:g}")
     if name == "log_format" and value not in LOG_FORMATS:
         raise _wrong(source, value, f"it must be one of {', '.join(LOG_FORMATS)}")
     if not isinstance(value, str) or not value or "\0" in value:
@@ -179,15 +182,14 @@ def _check(name: str, value: object, source: str) -> object:
 
 def _from_text(name: str, value: object, source: str) -> object:
     if isinstance(value, str):
-        try:
-            if name in _WHOLE:
-                value = int(value)
-            elif name in _SECONDS:
-                value = float(value)
-            elif name in ("allow_open", "proposals"):
+        default = _FIELDS[name].default
+        with suppress(ValueError):  # the check says what is wrong with it
+            if isinstance(default, bool):
                 value = _WORDS.get(value.lower(), value)
-        except ValueError:
-            pass  # the check says what is wrong with it
+            elif isinstance(default, int):
+                value = int(value)
+            elif not isinstance(default, str):
+                value = float(value)
     return _check(name, value, source)
 
 

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic.config import JsonDict, JsonValue
 
 from imabo import oracles, policies
 from imabo.oracles.base import Oracle
@@ -34,12 +34,17 @@ def _kinds(module: ModuleType, base: type) -> JsonDict:
     }
 
 
+def _examples(*values: JsonValue) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": list(values)})
+
+
 class Body(BaseModel):
     """What a caller sends: no unknown fields, no conversions, finite numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
+_PART = ConfigDict(extra="allow", strict=True)
 Scalar = str | int | float | bool | None
 Values = Annotated[list[Scalar], Field(max_length=10_000)]
 Clause = Annotated[dict[str, Values | Scalar], Field(max_length=1000)]
@@ -77,7 +82,7 @@ Parameter = Annotated[NumberParameter | ChoiceParameter, Field(discriminator="ty
 class Space(Body):
     """A search space: its parameters in order, and the combinations that it forbids."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_SPACE]})
+    model_config = _examples(_SPACE)
 
     parameters: list[Parameter] = Field(min_length=1, max_length=1000)
     forbid: list[Clause] = Field(default=[], max_length=10_000)
@@ -86,11 +91,7 @@ class Space(Body):
 class PolicyPart(BaseModel):
     """A policy by its name, with its settings beside it; the missing ones take their defaults."""
 
-    model_config = ConfigDict(
-        extra="allow",
-        strict=True,
-        json_schema_extra={"examples": [{"type": "IMOSS", "beta": 0.5}]},
-    )
+    model_config = _examples({"type": "IMOSS", "beta": 0.5}) | _PART
 
     type: str = Field(json_schema_extra=_kinds(policies, Policy))
 
@@ -98,9 +99,7 @@ class PolicyPart(BaseModel):
 class OraclePart(BaseModel):
     """An oracle by its name, with its settings beside it; the missing ones take their defaults."""
 
-    model_config = ConfigDict(
-        extra="allow", strict=True, json_schema_extra={"examples": [{"type": "GP"}]}
-    )
+    model_config = _examples({"type": "GP"}) | _PART
 
     type: str = Field(json_schema_extra=_kinds(oracles, Oracle))
 
@@ -108,9 +107,7 @@ class OraclePart(BaseModel):
 class StudyBody(Body):
     """A study to create."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"name": "support-answers", "space": _SPACE, "seed": 0}]}
-    )
+    model_config = _examples({"name": "support-answers", "space": _SPACE, "seed": 0})
 
     name: Text
     space: Space
@@ -136,9 +133,7 @@ class SpaceBody(Body):
 class AskBody(Body):
     """A request for configurations to serve; an empty one asks for one."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{}, {"count": 2, "key": "request-17", "context": {"u": 1}}]}
-    )
+    model_config = _examples({}, {"count": 2, "key": "request-17", "context": {"u": 1}})
 
     count: int = Field(1, ge=1, le=MAX_PULLS)
     key: Text | None = Field(None, description="a retry with the same key gets the same pulls")
@@ -148,7 +143,7 @@ class AskBody(Body):
 class RewardBody(Body):
     """The reward of a pull."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"reward": 0.8}]})
+    model_config = _examples({"reward": 0.8})
 
     reward: float
 
@@ -163,9 +158,7 @@ class PullReward(Body):
 class RewardsBody(Body):
     """Rewards of many pulls, of one study or several."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"rewards": [{"pull": "k3f9x2a7-15", "reward": 0.8}]}]}
-    )
+    model_config = _examples({"rewards": [{"pull": "k3f9x2a7-15", "reward": 0.8}]})
 
     rewards: list[PullReward] = Field(min_length=1, max_length=MAX_PULLS)
 
@@ -179,11 +172,7 @@ class ArmBody(Body):
 class ArmsBody(Body):
     """Configurations to admit by hand, all of them or none."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"configs": [_CONFIG, {"model": "small", "temperature": 0.1}]}]
-        }
-    )
+    model_config = _examples({"configs": [_CONFIG, {"model": "small", "temperature": 0.1}]})
 
     configs: list[Config] = Field(max_length=MAX_ARMS)
 
@@ -191,7 +180,7 @@ class ArmsBody(Body):
 class StateBody(Body):
     """The state that an arm is to have."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"state": "paused"}]})
+    model_config = _examples({"state": "paused"})
 
     state: Literal["active", "paused", "retired"]
 
@@ -202,43 +191,39 @@ class PruneBody(Body):
     before: Time
 
 
-class PageQuery(BaseModel):
-    """Which part of the history."""
+class Query(BaseModel):
+    """What a caller asks for in the URL: no unknown names, finite numbers."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class PageQuery(Query):
+    """Which part of the history."""
 
     after: int = Field(0, ge=0, lt=10**18, description="number of the last pull that is known")
     limit: int = Field(100, ge=1, le=MAX_PULLS)
 
 
-class EventsQuery(BaseModel):
+class EventsQuery(Query):
     """How many events, the newest of them."""
-
-    model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(100, ge=0, le=MAX_EVENTS)
 
 
-class LevelQuery(BaseModel):
+class LevelQuery(Query):
     """How sure an interval is to be."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     level: float = Field(0.95, gt=0, lt=1)
 
 
-class FormatQuery(BaseModel):
+class FormatQuery(Query):
     """What an export is written as."""
-
-    model_config = ConfigDict(extra="forbid")
 
     format: Literal["jsonl", "csv"] = "jsonl"
 
 
-class ImportQuery(BaseModel):
+class ImportQuery(Query):
     """What an imported study is to be called."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Text | None = Field(None, description="for the study; by default the one in the log")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from imabo.insight.arm_table import Sort
-from imabo.server.wire import Config
+from imabo.server.wire import Config, Query
 
 State = Literal["active", "paused", "retired"]
 Interval = Annotated[
@@ -17,18 +17,14 @@ Interval = Annotated[
 Seconds = Annotated[float, Field(description="seconds since 1970", examples=[1794744000.0])]
 
 
-class OverviewQuery(BaseModel):
+class OverviewQuery(Query):
     """What to send beside the key figures."""
-
-    model_config = ConfigDict(extra="forbid")
 
     trend: int = Field(0, ge=0, le=200, description="points of the rolling mean to send along")
 
 
-class FigureQuery(BaseModel):
+class FigureQuery(Query):
     """What to draw."""
-
-    model_config = ConfigDict(extra="forbid")
 
     baseline: int | None = Field(
         None,
@@ -38,10 +34,8 @@ class FigureQuery(BaseModel):
     )
 
 
-class TableQuery(BaseModel):
+class TableQuery(Query):
     """Which arms, and in which order; equal ones are in the order of their ids."""
-
-    model_config = ConfigDict(extra="forbid")
 
     sort: Sort = "mean"
     descending: bool = True

@@ -2,75 +2,54 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.arms import Arm
 from imabo.documents import arm_document
 from imabo.errors import UnknownArm
-from imabo.server.desk import body_of, decoded, desk_of, for_study, json_answer, study_name
-from imabo.server.routes.table import Operation
-from imabo.server.wire import ArmAnswer, ArmBody, ArmsAnswer, ArmsBody, StateBody
+from imabo.server.context import Context, respond
+from imabo.server.wire import ArmBody, ArmsBody, StateBody
 from imabo.space.scalars import show
+from imabo.study import Study
 
 _MAX_DIGITS = 18
 
 
-async def list_arms(request: Request) -> Response:
+async def list_arms(context: Context) -> Response:
     """Every arm ever admitted, in order of admission."""
-    name, office = study_name(request), desk_of(request).office
-    arms = await for_study(request, name, lambda: office.study(name).arms())
-    return json_answer({"arms": [arm_document(arm) for arm in arms]})
+    arms = await context.with_study(Study.arms)
+    return respond({"arms": [arm_document(arm) for arm in arms]})
 
 
-async def add_arm(request: Request) -> Response:
+async def add_arm(context: Context) -> Response:
     """Admit a configuration by hand; one that is an arm already becomes active again."""
-    name, desk = study_name(request), desk_of(request)
-    _, sent = await body_of(request, ArmBody)
+    _, sent = await context.checked_body(ArmBody)
 
-    def add() -> tuple[bool, Arm]:
-        study = desk.office.study(name)
+    def add(study: Study) -> tuple[bool, Arm]:
         n_before = study.n_arms
         arm = study.add_arm(sent["config"])
-        desk.readings.forget(study)
         return arm.id > n_before, arm
 
-    is_new, arm = await for_study(request, name, add)
-    return json_answer(arm_document(arm), 201 if is_new else 200)
+    is_new, arm = await context.change_study(add)
+    return respond(arm_document(arm), 201 if is_new else 200)
 
 
-async def add_arms(request: Request) -> Response:
+async def add_arms(context: Context) -> Response:
     """Admit many configurations by hand in one transaction, all of them or none.
 
     Those that are arms already become active again. Done again, it changes nothing.
     """
-    name, desk = study_name(request), desk_of(request)
-    _, sent = await body_of(request, ArmsBody)
-
-    def add() -> list[Arm]:
-        study = desk.office.study(name)
-        arms = study.add_arms(sent["configs"])
-        desk.readings.forget(study)
-        return arms
-
-    arms = await for_study(request, name, add)
-    return json_answer({"arms": [arm_document(arm) for arm in arms]})
+    _, sent = await context.checked_body(ArmsBody)
+    arms = await context.change_study(lambda study: study.add_arms(sent["configs"]))
+    return respond({"arms": [arm_document(arm) for arm in arms]})
 
 
-async def change_arm(request: Request) -> Response:
+async def change_arm(context: Context) -> Response:
     """Pause, resume or retire an arm."""
-    name, desk = study_name(request), desk_of(request)
-    body, _ = await body_of(request, StateBody)
-    arm_id = _arm_id(decoded(request.path_params["arm"]))
-
-    def change() -> Arm:
-        study = desk.office.study(name)
-        verbs = {"active": study.resume, "paused": study.pause, "retired": study.retire}
-        arm = verbs[body.state](arm_id)
-        desk.readings.forget(study)
-        return arm
-
-    return json_answer(arm_document(await for_study(request, name, change)))
+    body, _ = await context.checked_body(StateBody)
+    arm_id = _arm_id(context.params["arm"])
+    verb = {"active": Study.resume, "paused": Study.pause, "retired": Study.retire}[body.state]
+    return respond(arm_document(await context.change_study(lambda study: verb(study, arm_id))))
 
 
 def _arm_id(text: str) -> int:
@@ -81,37 +60,3 @@ def _arm_id(text: str) -> int:
         "arms are numbered from 1",
         "take the id from the study's arms",
     )
-
-
-_OPENED = ("unknown_study", "invalid_setting")
-
-OPERATIONS = [
-    Operation("GET", "/v1/studies/{study}/arms", list_arms, "reader", {200: ArmsAnswer}, _OPENED),
-    Operation(
-        "POST",
-        "/v1/studies/{study}/arms",
-        add_arm,
-        "admin",
-        {201: ArmAnswer, 200: ArmAnswer},
-        (*_OPENED, "invalid_config"),
-        ArmBody,
-    ),
-    Operation(
-        "POST",
-        "/v1/studies/{study}/arms/batch",
-        add_arms,
-        "admin",
-        {200: ArmsAnswer},
-        (*_OPENED, "invalid_config"),
-        ArmsBody,
-    ),
-    Operation(
-        "PATCH",
-        "/v1/studies/{study}/arms/{arm}",
-        change_arm,
-        "admin",
-        {200: ArmAnswer},
-        (*_OPENED, "unknown_arm"),
-        StateBody,
-    ),
-]

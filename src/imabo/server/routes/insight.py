@@ -6,36 +6,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final, TypeVar
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo import insight
 from imabo.errors import UnknownArm
-from imabo.server.desk import (
-    Answer,
-    body_of,
-    caller_of,
-    decoded,
-    desk_of,
-    for_study,
-    json_answer,
-    query_of,
-    study_name,
-)
+from imabo.server.context import Context, JsonResponse, respond
 from imabo.server.problems import Refusal
-from imabo.server.routes.table import Operation
 from imabo.server.wire import SpaceBody
-from imabo.server.wire_insight import (
-    FigureAnswer,
-    FigureQuery,
-    FiguresAnswer,
-    MeAnswer,
-    OverviewAnswer,
-    OverviewQuery,
-    PreviewAnswer,
-    TableAnswer,
-    TableQuery,
-)
+from imabo.server.wire_insight import FigureQuery, OverviewQuery, TableQuery
 from imabo.space import Space
 from imabo.space.scalars import show
 
@@ -51,36 +29,36 @@ _REPORT_HEADERS: Final = {
 }
 
 
-async def me(request: Request) -> Response:
+async def me(context: Context) -> Response:
     """Who is calling: what the key may do, and on which studies."""
-    key = caller_of(request)
+    key = context.caller
     if key is None:
-        return json_answer({"role": "admin", "studies": None, "open": True})
-    return json_answer({"role": key.role, "studies": key.studies, "open": False})
+        return respond({"role": "admin", "studies": None, "open": True})
+    return respond({"role": key.role, "studies": key.studies, "open": False})
 
 
-async def overview(request: Request) -> Response:
+async def overview(context: Context) -> Response:
     """The key figures of a study."""
-    query = query_of(request, OverviewQuery)
+    trend = context.checked_query(OverviewQuery).trend
 
-    def work(facts: insight.Facts) -> dict[str, Any]:
+    def work(facts: insight.StudySnapshot) -> dict[str, Any]:
         found = asdict(insight.overview(facts))
-        return found | {"trend": _trend(facts, query.trend)} if query.trend else found
+        return found | {"trend": _trend(facts, trend)} if trend else found
 
-    return await _shared(request, ("overview", query.trend), work)
+    return await _shared(context, ("overview", trend), work)
 
 
-async def list_figures(request: Request) -> Response:
+async def list_figures(context: Context) -> Response:
     """The figures that there are of a study."""
     captions = [{"name": name, **asdict(insight.caption(name))} for name in insight.FIGURES]
-    return json_answer(await _looked(request, lambda _: {"figures": captions}))
+    return respond(await _looked(context, lambda _: {"figures": captions}))
 
 
-async def figure(request: Request) -> Response:
+async def figure(context: Context) -> Response:
     """A figure of a study, as Plotly draws it; the place that shows it sets colours and fonts."""
-    query, name = query_of(request, FigureQuery), decoded(request.path_params["figure"])
+    baseline, name = context.checked_query(FigureQuery).baseline, context.params["figure"]
 
-    def work(facts: insight.Facts) -> dict[str, Any]:
+    def work(facts: insight.StudySnapshot) -> dict[str, Any]:
         if name not in insight.FIGURES:
             raise Refusal(
                 "not_found",
@@ -88,133 +66,67 @@ async def figure(request: Request) -> Response:
                 f"there are {', '.join(insight.FIGURES)}",
                 "take one of these",
             )
-        if name != "reward" or query.baseline is None:
+        if name != "reward" or baseline is None:
             return insight.figure(name, facts)
-        if query.baseline > len(facts.arms):
+        if baseline > len(facts.arms):
             raise UnknownArm(
-                f"no arm has the id {query.baseline}",
+                f"no arm has the id {baseline}",
                 "arms are numbered from 1",
                 "take the id from the study's arms",
             )
-        return insight.figure(name, facts, baseline=query.baseline)
+        return insight.figure(name, facts, baseline=baseline)
 
-    return await _shared(request, ("figure", name, query.baseline), work)
+    return await _shared(context, ("figure", name, baseline), work)
 
 
-async def table(request: Request) -> Response:
+async def table(context: Context) -> Response:
     """The arms with their intervals and their shares of the traffic, sorted and filtered."""
-    query = query_of(request, TableQuery)
+    query = context.checked_query(TableQuery)
+    states = None if query.states is None else query.states.split(",")
+    settings = query.model_dump(exclude={"states"})
 
-    def work(facts: insight.Facts) -> dict[str, Any]:
-        found = insight.arm_table(
-            facts,
-            sort=query.sort,
-            descending=query.descending,
-            states=None if query.states is None else query.states.split(","),
-            text=query.text,
-            offset=query.offset,
-            limit=query.limit,
-        )
-        return asdict(found)
+    def work(facts: insight.StudySnapshot) -> dict[str, Any]:
+        return asdict(insight.arm_table(facts, states=states, **settings))
 
-    return await _shared(request, ("table", query.model_dump_json()), work)
+    return await _shared(context, ("table", query.model_dump_json()), work)
 
 
-async def preview_space(request: Request) -> Response:
+async def preview_space(context: Context) -> Response:
     """What a change of the space would do; nothing is changed."""
-    name = study_name(request)
-    _, sent = await body_of(request, SpaceBody)
+    _, sent = await context.checked_body(SpaceBody)
 
-    def work(facts: insight.Facts) -> dict[str, Any]:
+    def work(facts: insight.StudySnapshot) -> dict[str, Any]:
         return asdict(insight.preview_space(facts, Space.from_dict(sent["space"])))
 
-    return json_answer(await _looked(request, work, name))
+    return respond(await _looked(context, work))
 
 
-async def report(request: Request) -> Response:
+async def report(context: Context) -> Response:
     """Every figure of a study in one HTML file that needs nothing else."""
-    html = await _looked(request, insight.report)
+    html = await _looked(context, insight.report)
     return Response(html, headers=_REPORT_HEADERS, media_type="text/html")
 
 
-async def _looked(
-    request: Request, work: Callable[[insight.Facts], T], name: str | None = None
-) -> T:
+async def _looked(context: Context, work: Callable[[insight.StudySnapshot], T]) -> T:
     """What is made of the facts of a request's study, in a thread."""
-    desk, study = desk_of(request), study_name(request) if name is None else name
-
-    def look() -> T:
-        return work(desk.readings.facts(desk.office.study(study)))
-
-    return await for_study(request, study, look)
+    return await context.with_study(lambda study: work(context.parts.insight.facts(study)))
 
 
 async def _shared(
-    request: Request, key: tuple[object, ...], work: Callable[[insight.Facts], object]
+    context: Context, key: tuple[object, ...], work: Callable[[insight.StudySnapshot], object]
 ) -> Response:
     """What is made of the facts of a request's study, once for all who ask for the same."""
-    desk, name = desk_of(request), study_name(request)
 
-    def make(facts: insight.Facts) -> bytes:
-        return bytes(json_answer(work(facts)).body)
+    def make(facts: insight.StudySnapshot) -> bytes:
+        return bytes(respond(work(facts)).body)
 
-    def look() -> bytes:
-        return desk.readings.answer(desk.office.study(name), key, make)
-
-    return Answer(await for_study(request, name, look), 200)
+    cache = context.parts.insight
+    return JsonResponse(await context.with_study(lambda study: cache.answer(study, key, make)))
 
 
-def _trend(facts: insight.Facts, most: int) -> list[float | None]:
+def _trend(facts: insight.StudySnapshot, most: int) -> list[float | None]:
     values = insight.reward(facts).rolling
     n = len(values)
     if n <= most:
         return values
     return [values[(n - 1) * (i + 1) // most] for i in range(most)]  # the newest one always
-
-
-_PATH = "/v1/studies/{study}"
-_OPENED = ("unknown_study", "invalid_setting")
-
-OPERATIONS = [
-    Operation("GET", "/v1/me", me, "reader", {200: MeAnswer}),
-    Operation(
-        "GET",
-        f"{_PATH}/overview",
-        overview,
-        "reader",
-        {200: OverviewAnswer},
-        _OPENED,
-        query=OverviewQuery,
-    ),
-    Operation("GET", f"{_PATH}/figures", list_figures, "reader", {200: FiguresAnswer}, _OPENED),
-    Operation(
-        "GET",
-        f"{_PATH}/figures/{{figure}}",
-        figure,
-        "reader",
-        {200: FigureAnswer},
-        (*_OPENED, "not_found", "unknown_arm"),
-        query=FigureQuery,
-    ),
-    Operation(
-        "GET", f"{_PATH}/table", table, "reader", {200: TableAnswer}, _OPENED, query=TableQuery
-    ),
-    Operation(
-        "POST",
-        f"{_PATH}/space/preview",
-        preview_space,
-        "reader",
-        {200: PreviewAnswer},
-        (*_OPENED, "invalid_space"),
-        SpaceBody,
-    ),
-    Operation(
-        "GET",
-        f"{_PATH}/report",
-        report,
-        "reader",
-        {200: None},
-        (*_OPENED, "missing_extra"),
-        media={"text/html": {"schema": {"type": "string"}}},
-    ),
-]

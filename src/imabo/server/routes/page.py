@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.errors import MissingExtra
-from imabo.server.desk import in_thread
-from imabo.server.problems import answer
+from imabo.server.context import in_thread
 
 PLOTLY: Final = "/static/plotly.js"
 _MEDIA: Final = {
@@ -25,18 +24,10 @@ _MEDIA: Final = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-_POLICY: Final = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "font-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    ]
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": _POLICY,
@@ -74,10 +65,7 @@ class _File:
 
 async def page(request: Request) -> Response:
     """The page, or a file that it needs; the same for everyone, so no key is asked for."""
-    try:
-        file = await in_thread(_read, request.scope["path"])
-    except MissingExtra as error:
-        return answer(error)
+    file = await in_thread(_read, request.scope["path"])
     is_packed = "gzip" in request.headers.get("accept-encoding", "") and file.packed != b""
     etag = f'"{file.etag}{"-gz" if is_packed else ""}"'
     headers = {**HEADERS, "ETag": etag}

@@ -2,71 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.checks import checked_record, require_same, stored_oracle, stored_policy
 from imabo.documents import best_document, event_document, study_document
 from imabo.errors import StudyExists, UnknownStudy
-from imabo.server.conversions import time_of
-from imabo.server.desk import (
-    body_of,
-    caller_of,
-    desk_of,
-    for_study,
-    in_thread,
-    json_answer,
-    query_of,
-    require_name,
-    study_name,
-)
-from imabo.server.keys import may_see
-from imabo.server.office import Office
-from imabo.server.problems import unknown_study
-from imabo.server.routes.export import ExportAnswer
-from imabo.server.routes.table import Operation
-from imabo.server.wire import (
-    BestAnswer,
-    EventsAnswer,
-    EventsQuery,
-    ExpiredAnswer,
-    FormatQuery,
-    LevelQuery,
-    PruneBody,
-    PrunedAnswer,
-    SpaceBody,
-    StudiesAnswer,
-    StudyAnswer,
-    StudyBody,
-)
+from imabo.server.access import may_see, require_name
+from imabo.server.context import Context, in_thread, respond
+from imabo.server.problems import invalid_request, unknown_study
+from imabo.server.registry import Registry
+from imabo.server.wire import EventsQuery, LevelQuery, PruneBody, SpaceBody, StudyBody
 from imabo.space import Space
 from imabo.space.scalars import show
+from imabo.study import Study
+
+_AT: Final = "2026-11-15T12:00:00.000000Z"
 
 
-async def list_studies(request: Request) -> Response:
+async def list_studies(context: Context) -> Response:
     """The studies that the caller may see, by name."""
-    office, key = desk_of(request).office, caller_of(request)
+    registry, key = context.parts.registry, context.caller
 
     def read() -> list[dict[str, Any]]:
         studies = []
-        for name in office.store.names():
+        for name in registry.store.names():
             if may_see(key, name):
-                try:
-                    studies.append(_read(office, name))
-                except UnknownStudy:  # deleted a moment ago, or not there yet
-                    continue
+                with suppress(UnknownStudy):  # deleted a moment ago, or not there yet
+                    studies.append(_read(registry, name))
         return studies
 
-    return json_answer({"studies": await in_thread(read)})
+    return respond({"studies": await in_thread(read)})
 
 
-async def create_study(request: Request) -> Response:
+async def create_study(context: Context) -> Response:
     """Create a study; the same one again is harmless, another one of that name is a conflict."""
-    body, sent = await body_of(request, StudyBody)
-    office = desk_of(request).office
-    require_name(caller_of(request), body.name)
+    body, sent = await context.checked_body(StudyBody)
+    registry = context.parts.registry
+    require_name(context.caller, body.name)
 
     def create() -> tuple[bool, dict[str, Any]]:
         ends = body.reward_range
@@ -78,165 +54,97 @@ async def create_study(request: Request) -> Response:
             seed=None if body.seed is None else int(body.seed),
             reward_range=None if ends is None else (ends[0], ends[1]),
             window_s=body.window_s,
-            created_at=office.clock(),
+            created_at=registry.clock(),
         )
         try:
             # The store says who of several made it: one.
-            office.store.create(record)
+            registry.store.create(record)
         except StudyExists:
-            require_same(office.store, record, any_seed=body.seed is None)
-            if office.is_making(office.store.load(body.name).study.token):
+            require_same(registry.store, record, any_seed=body.seed is None)
+            if registry.is_making(registry.store.load(body.name).study.token):
                 raise StudyExists(
                     f"a study named {show(body.name)} is being imported",
                     "names are unique in a store",
                     "wait until it is there, or choose another name",
                 ) from None
-            return False, _read(office, body.name)
-        return True, _read(office, body.name)
+            return False, _read(registry, body.name)
+        return True, _read(registry, body.name)
 
     is_new, study = await in_thread(create)
-    return json_answer(study, 201 if is_new else 200)
+    return respond(study, 201 if is_new else 200)
 
 
-async def read_study(request: Request) -> Response:
+async def read_study(context: Context) -> Response:
     """A study: what it was created with, and how far it has come."""
-    return json_answer(await in_thread(_read, desk_of(request).office, study_name(request)))
+    return respond(await in_thread(_read, context.parts.registry, context.study))
 
 
-async def change_study(request: Request) -> Response:
+async def change_study(context: Context) -> Response:
     """Move a study on to another space; everything that was learned stays."""
-    name, desk = study_name(request), desk_of(request)
-    _, sent = await body_of(request, SpaceBody)
+    name, registry = context.study, context.parts.registry
+    _, sent = await context.checked_body(SpaceBody)
 
-    def change() -> dict[str, Any]:
-        study = desk.office.study(name)
+    def change(study: Study) -> dict[str, Any]:
         study.update_space(Space.from_dict(sent["space"]))
-        desk.readings.forget(study)
-        return _read(desk.office, name)
+        return _read(registry, name)
 
-    return json_answer(await for_study(request, name, change))
+    return respond(await context.change_study(change))
 
 
-async def delete_study(request: Request) -> Response:
+async def delete_study(context: Context) -> Response:
     """Delete a study with everything about it."""
-    name, office = study_name(request), desk_of(request).office
-    await for_study(request, name, lambda: office.delete(name))
+    name = context.study
+    await context.for_study(name, lambda: context.parts.registry.delete(name))
     return Response(status_code=204)
 
 
-async def best(request: Request) -> Response:
+async def best(context: Context) -> Response:
     """The arm to keep if learning stopped now, with an interval for its mean."""
-    name, query = study_name(request), query_of(request, LevelQuery)
-    office = desk_of(request).office
-    found = await for_study(request, name, lambda: office.study(name).best(query.level))
-    return json_answer(best_document(found))
+    level = context.checked_query(LevelQuery).level
+    return respond(best_document(await context.with_study(lambda study: study.best(level))))
 
 
-async def events(request: Request) -> Response:
+async def events(context: Context) -> Response:
     """What happened to a study, the newest last: changes by hand, and of the world."""
-    name, query = study_name(request), query_of(request, EventsQuery)
-    office = desk_of(request).office
-
-    def work() -> dict[str, Any]:
-        return {"events": [event_document(one) for one in office.study(name).events(query.limit)]}
-
-    return json_answer(await for_study(request, name, work))
+    limit = context.checked_query(EventsQuery).limit
+    found = await context.with_study(
+        lambda study: [event_document(event) for event in study.events(limit)]
+    )
+    return respond({"events": found})
 
 
-async def export(request: Request) -> Response:
-    """The study as JSON lines (the whole log) or as CSV (a row a pull)."""
-    name, query = study_name(request), query_of(request, FormatQuery)
-    desk = desk_of(request)
-    study = await for_study(request, name, lambda: desk.office.study(name))
-    return ExportAnswer(study, query.format, desk.exports)
-
-
-async def expire(request: Request) -> Response:
+async def expire(context: Context) -> Response:
     """Drop from the pending count what is past its window; asks do this by themselves."""
-    name, office = study_name(request), desk_of(request).office
-    return json_answer(
-        {"expired": await for_study(request, name, lambda: office.study(name).expire())}
-    )
+    return respond({"expired": await context.with_study(Study.expire)})
 
 
-async def prune(request: Request) -> Response:
+async def prune(context: Context) -> Response:
     """Forget finished pulls that were served before a time; what they taught stays."""
-    name, office = study_name(request), desk_of(request).office
-    body, _ = await body_of(request, PruneBody)
-    before = time_of(body.before)
-    return json_answer(
-        {"pruned": await for_study(request, name, lambda: office.study(name).prune(before))}
-    )
+    body, _ = await context.checked_body(PruneBody)
+    before = _time_of(body.before)
+    return respond({"pruned": await context.with_study(lambda study: study.prune(before))})
 
 
-def _read(office: Office, name: str) -> dict[str, Any]:
+def _read(registry: Registry, name: str) -> dict[str, Any]:
     try:
-        snapshot = office.store.load(name)
+        snapshot = registry.store.load(name)
     except UnknownStudy:
         raise unknown_study(name) from None
-    if office.is_making(snapshot.study.token):
+    if registry.is_making(snapshot.study.token):
         raise unknown_study(name)
     return study_document(snapshot)
 
 
-_PATH = "/v1/studies/{study}"
-_UNKNOWN = ("unknown_study",)
-# A study whose parts this server does not know is refused when it is opened.
-_OPENED = ("unknown_study", "invalid_setting")
-
-OPERATIONS = [
-    Operation("GET", "/v1/studies", list_studies, "reader", {200: StudiesAnswer}),
-    Operation(
-        "POST",
-        "/v1/studies",
-        create_study,
-        "admin",
-        {201: StudyAnswer, 200: StudyAnswer},
-        ("study_exists", "invalid_space", "invalid_setting", "missing_extra"),
-        StudyBody,
-    ),
-    Operation("GET", _PATH, read_study, "reader", {200: StudyAnswer}, _UNKNOWN),
-    Operation(
-        "PATCH",
-        _PATH,
-        change_study,
-        "admin",
-        {200: StudyAnswer},
-        (*_OPENED, "invalid_space"),
-        SpaceBody,
-    ),
-    Operation("DELETE", _PATH, delete_study, "admin", {204: None}, _UNKNOWN),
-    Operation(
-        "GET",
-        f"{_PATH}/best",
-        best,
-        "reader",
-        {200: BestAnswer},
-        (*_OPENED, "no_rewards"),
-        query=LevelQuery,
-    ),
-    Operation(
-        "GET",
-        f"{_PATH}/events",
-        events,
-        "reader",
-        {200: EventsAnswer},
-        _OPENED,
-        query=EventsQuery,
-    ),
-    Operation(
-        "GET",
-        f"{_PATH}/export",
-        export,
-        "reader",
-        {200: None},
-        _OPENED,
-        query=FormatQuery,
-        media={
-            "application/x-ndjson": {"schema": {"type": "string"}},
-            "text/csv": {"schema": {"type": "string"}},
-        },
-    ),
-    Operation("POST", f"{_PATH}/expire", expire, "writer", {200: ExpiredAnswer}, _OPENED),
-    Operation("POST", f"{_PATH}/prune", prune, "admin", {200: PrunedAnswer}, _OPENED, PruneBody),
-]
+def _time_of(text: str) -> datetime:
+    """An RFC 3339 time as an aware datetime."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None and "T" in text.upper() and 2 <= moment.year <= 9998:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise invalid_request(
+        f"the time is {show(text)}",
+        f"it must be an RFC 3339 time of the years 2 to 9998 with an offset, such as {_AT}",
+        "write it so",
+    )

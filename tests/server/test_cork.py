@@ -6,7 +6,7 @@ import asyncio
 import http.client
 from typing import cast
 
-from imabo.server.corking import Cork
+from imabo.server.protocol import Cork
 
 from .running import RunningServer
 

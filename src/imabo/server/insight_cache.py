@@ -22,22 +22,19 @@ MOST_BYTES: Final = 2**18  # of an answer that is kept
 @dataclass
 class _Reading:
     lock: threading.Lock = field(default_factory=threading.Lock)
-    facts: insight.Facts | None = None
+    facts: insight.StudySnapshot | None = None
     is_stale: bool = False
     checked_at: float = 0.0
     spent_s: float = 0.0
     kept: dict[Hashable, bytes] = field(default_factory=dict)
 
 
-class Readings:
+class InsightCache:
     """The facts of studies: those who look at the same time share one read.
 
     Facts are looked up again after a second, and read again when the study has changed. When
     reading and drawing took long, they stay for ten times as long: a page that is open costs a
     bounded share of a core, whatever the number of people and of arms.
-
-    Args:
-        now: Seconds that only go forwards.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -46,18 +43,14 @@ class Readings:
         # By the study itself: one that was deleted and made again is another.
         self._readings: WeakKeyDictionary[Study, _Reading] = WeakKeyDictionary()
 
-    def facts(self, study: Study) -> insight.Facts:
+    def facts(self, study: Study) -> insight.StudySnapshot:
         """What is known of a study; blocks."""
         return self._read(study)[1]
 
-    def answer(self, study: Study, key: Hashable, make: Callable[[insight.Facts], bytes]) -> bytes:
-        """What is made of the facts of a study, once for all who ask for it; blocks.
-
-        Args:
-            study: An open study.
-            key: What is asked for; the same for the same answer.
-            make: Makes the answer.
-        """
+    def answer(
+        self, study: Study, key: Hashable, make: Callable[[insight.StudySnapshot], bytes]
+    ) -> bytes:
+        """What is made of the facts of a study, once for all who ask for the same; blocks."""
         reading, facts = self._read(study)
         known = reading.kept.get(key)
         if known is not None and reading.facts is facts:
@@ -81,7 +74,7 @@ class Readings:
             with reading.lock:
                 reading.is_stale = True
 
-    def _read(self, study: Study) -> tuple[_Reading, insight.Facts]:
+    def _read(self, study: Study) -> tuple[_Reading, insight.StudySnapshot]:
         with self._lock:
             reading = self._readings.setdefault(study, _Reading())
         with reading.lock:

@@ -18,7 +18,7 @@ from imabo.stores import SQLiteStore
 from imabo.stores.base import NewPull
 from tests.server.calls import Api, code_of
 from tests.server.running import RunningServer
-from tests.server.test_office import eventually
+from tests.server.test_registry import eventually
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 
@@ -222,19 +222,19 @@ def test_exports_that_nobody_reads_hold_up_nobody_and_are_cut_off(
         httpx.Client(base_url=server.url, timeout=20) as http,
         ExitStack() as stack,
     ):
-        exports = server.app.desk.exports
+        exports = server.app.parts.exports
         callers = [stack.enter_context(connect(server)) for _ in range(60)]
         path = b"/v1/studies/s/export?format=jsonl"
         for raw in callers:
             raw.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        eventually(lambda: exports.n_running == 2)
+        eventually(lambda: exports.borrowed_tokens == 2)
         for answer in (http.get("/readyz"), http.get("/v1/studies/s"), http.get("/healthz")):
             assert answer.status_code == 200
         assert http.get("/v1/studies/s/best").status_code == 409  # no rewards yet
         refused = http.get(path.decode())
         assert code_of(refused, 503) == "unavailable"
         assert refused.headers["retry-after"] == "1"
-        eventually(lambda: exports.n_running == 0)
+        eventually(lambda: exports.borrowed_tokens == 0)
         whole = http.get(path.decode())
         assert whole.status_code == 200
         assert whole.text.count("\n") > 20_000

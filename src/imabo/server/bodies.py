@@ -1,16 +1,20 @@
-"""Reading what comes in: bounded bodies, and JSON that means one thing only."""
+"""Reading what comes in: bounded bodies, JSON that means one thing only, values of a model."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
+from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from imabo.server.problems import Refusal, invalid_request
+from imabo.space.scalars import show
 
 MAX_DEPTH: Final = 32
+
+B = TypeVar("B", bound=BaseModel)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -51,6 +55,25 @@ def check_media_type(request: Request, wanted: str = "application/json") -> None
         )
 
 
+def checked(model: type[B], value: object, where: str = "the body") -> B:
+    """A value as a model, or a refusal that says where it went wrong and what was there.
+
+    Example:
+        >>> from imabo.server.wire import AskBody
+        >>> checked(AskBody, {"count": 0})
+        Traceback (most recent call last):
+        imabo.server.problems.Refusal: the body's count is 0: input should be greater than or...
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        path = ".".join(map(str, first["loc"]))
+        at = f"{where}'s {path}" if path else where
+        why = first["msg"][:1].lower() + first["msg"][1:]
+        raise invalid_request(f"{at[:200]} is {show(first['input'])}", why[:300]) from None
+
+
 def parse(body: bytes) -> Any:
     """JSON as plain values: finite numbers, no name twice in an object, at most 32 deep.
 
@@ -86,6 +109,13 @@ def too_large(limit: int, fix: str = "send less at a time", *, is_last: bool = T
     )
 
 
+def no_body() -> Refusal:
+    """A body that is missing."""
+    return invalid_request(
+        "the request has no body", "this route needs one", "send a JSON object", status=400
+    )
+
+
 def _malformed(why: str) -> Refusal:
     return invalid_request(
         "the body is not JSON", why.rstrip(".")[:200], "send one JSON object in UTF-8", status=400
@@ -93,12 +123,8 @@ def _malformed(why: str) -> Refusal:
 
 
 def _too_deep() -> Refusal:
-    return invalid_request(
-        "the body is nested too deeply",
-        f"lists and objects may be at most {MAX_DEPTH} deep",
-        "flatten it",
-        status=400,
-    )
+    why = f"lists and objects may be at most {MAX_DEPTH} deep"
+    return invalid_request("the body is nested too deeply", why, "flatten it", status=400)
 
 
 def _is_deep(value: Any) -> bool:

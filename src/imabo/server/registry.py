@@ -1,25 +1,26 @@
-"""The studies that this process has open, and what is done for them beside requests."""
+"""The studies that this process has open, the lanes they are worked on in, and their upkeep."""
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from queue import SimpleQueue
+from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from imabo.errors import ImaboError, StoreError, UnknownStudy
-from imabo.server.lanes import MOST_THREADS, Lanes
+from imabo.server.logs import log
 from imabo.server.problems import unknown_study
-from imabo.server.proposals import Proposals
+from imabo.server.proposals import Proposals, StudyProposals
 from imabo.stores.base import Store
 from imabo.study import Study
 
-_log: Final = logging.getLogger("imabo.server")
-
+MOST_THREADS: Final = 8
 _EXPIRE_EVERY_S: Final = 10.0
 _PRUNE_EVERY_S: Final = 60.0
 _PRUNE_AT_ONCE: Final = 10_000
@@ -28,14 +29,91 @@ _CHECKED_AT_ONCE: Final = 20
 _STOP_S: Final = 1.0  # for the thread to end; it cannot while a frozen database does not answer
 _MAX_WARM: Final = 100  # studies that are opened before anyone asks for them
 
+Job = Callable[[], object]
+
+
+class Lanes:
+    """Does the jobs of each study in order, one at a time, and those of other studies meanwhile.
+
+    A lane that has jobs waits for a thread; after one job it goes to the end of those that wait.
+    There are as many threads as there were ever lanes with jobs at once, up to ``most``. So a study
+    whose job takes long, or waits for a lock, keeps one thread; when as many studies as there may
+    be threads are stuck, the others wait for the first of them.
+
+    Example:
+        >>> lanes = Lanes()
+        >>> done = threading.Event()
+        >>> lanes.put("a study", done.set)
+        >>> done.wait(10.0)
+        True
+        >>> lanes.close()
+    """
+
+    def __init__(self, most: int = MOST_THREADS) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._jobs: dict[str, deque[Job]] = {}  # a study is here while it waits or is worked on
+        self._since: dict[str, float] = {}  # when the job under way began
+        self._ready: SimpleQueue[str | None] = SimpleQueue()
+        self._n_threads = 0
+        self._is_closed = False
+
+    def put(self, study: str, job: Job) -> None:
+        """Do a job of a study after those that wait already; nothing, once it is closed."""
+        with self._lock:
+            if self._is_closed:
+                return
+            jobs = self._jobs.get(study)
+            if jobs is not None:
+                jobs.append(job)
+                return
+            self._jobs[study] = deque((job,))
+            if len(self._jobs) > self._n_threads and self._n_threads < self._most:
+                self._n_threads += 1
+                name = f"imabo-lane-{self._n_threads}"
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+        self._ready.put(study)
+
+    def stuck(self, longer_than_s: float) -> list[str]:
+        """The studies whose job has been under way for longer than that."""
+        before = time.monotonic() - longer_than_s
+        return [study for study, since in list(self._since.items()) if since < before]
+
+    def close(self) -> None:
+        """Take no more jobs, and let the threads end when they are done with theirs."""
+        with self._lock:
+            self._is_closed = True
+            n_threads = self._n_threads
+        for _ in range(n_threads):
+            self._ready.put(None)
+
+    def _work(self) -> None:
+        while (study := self._ready.get()) is not None:
+            with self._lock:
+                job = self._jobs[study].popleft()
+                self._since[study] = time.monotonic()
+            try:
+                job()
+            except Exception as error:  # the thread must live as long as the process
+                log.error("a job of a study failed", exc_info=error)
+            del job  # what it holds need not outlive it
+            with self._lock:
+                del self._since[study]
+                has_more = bool(self._jobs[study])
+                if not has_more:
+                    del self._jobs[study]
+            if has_more:
+                self._ready.put(study)
+
 
 @dataclass(slots=True)
-class _Door:
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    n_users: int = 0
+class _Open:
+    study: Study
+    proposals: StudyProposals | None
+    seen_at: float  # when its view was last known to be true
 
 
-class Office:
+class Registry:
     """The process's open studies on one store: one ``Study`` a name, kept up to date.
 
     A thread follows what other processes write; what is to be done about it (reading a study again,
@@ -43,13 +121,7 @@ class Office:
     the study, so that one that is locked keeps no other from it. Everything here blocks; the event
     loop calls it in threads.
 
-    Args:
-        store: Shared by all studies; the caller closes it.
-        clock: The clock of every study.
-        poll_s: How long the thread waits for news, at most.
-        retention_s: How long finished pulls are kept; None is for ever.
-        proposals: Prepares proposals; None lets each ask call the oracle itself.
-        threads: How many threads work for studies, at most.
+    The caller closes the store. Without ``proposals``, each ask calls the oracle itself.
     """
 
     def __init__(
@@ -65,23 +137,22 @@ class Office:
         self.store = store
         self.clock = clock
         self.lanes = Lanes(threads)
-        self.proposals = proposals
         self.is_away = False  # whether the database did not answer when it was last tried
         # When a request was last committed, and when one last failed, on the monotonic clock.
         self.wrote_at = self.failed_at = -1e9
+        self._proposals = proposals
         self._poll_s = poll_s
         self._retention_s = retention_s
         self._lock = threading.RLock()  # held for moments only, never while the store is asked
-        self._opening: dict[str, _Door] = {}  # of studies that are opened or deleted now
-        self._open: dict[str, Study] = {}
+        self._doors: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._open: dict[str, _Open] = {}
         self._tokens: dict[str, str] = {}  # token -> name
         self._making: set[str] = set()  # tokens of studies that are not whole yet
-        self._seen: dict[str, float] = {}  # name -> when its view was last known to be true
         self._next_expiry = self._next_prune = 0.0
         self._n_checked = 0
         self._chores: set[tuple[str, str]] = set()  # that wait in a lane, or are done there now
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="imabo-office", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name="imabo-registry", daemon=True)
 
     def start(self) -> None:
         """Start following the store."""
@@ -92,8 +163,8 @@ class Office:
         self._stopped.set()
         self.lanes.close()
         self._thread.join(self._poll_s + _STOP_S)
-        if self.proposals is not None:
-            self.proposals.close()
+        if self._proposals is not None:
+            self._proposals.close()
 
     # --- studies --------------------------------------------------------------------------------
 
@@ -101,38 +172,27 @@ class Office:
         """The study of that name, opened when it is not open yet."""
         found = self._open.get(name)
         if found is not None:
-            return found
-        with self._only_one(name):
+            return found.study
+        with self._door(name):
             found = self._open.get(name)
-            if found is None:
-                try:
-                    found = Study.open(name, store=self.store, clock=self.clock)
-                except UnknownStudy:
-                    raise unknown_study(name) from None
-                if self.is_making(found.token):
-                    raise unknown_study(name)
-                with self._lock:
-                    if self.proposals is not None:
-                        self.proposals.attach(found)
-                    self._open[name] = found
-                    self._tokens[found.token] = name
-                    self._seen[name] = time.monotonic()
-            return found
-
-    @contextmanager
-    def _only_one(self, name: str) -> Iterator[None]:
-        """Open or delete a study in one thread at a time; other studies do not wait for it."""
-        with self._lock:
-            door = self._opening.setdefault(name, _Door())
-            door.n_users += 1
-        try:
-            with door.lock:
-                yield
-        finally:
+            if found is not None:
+                return found.study
+            try:
+                study = Study.open(name, store=self.store, clock=self.clock)
+            except UnknownStudy:
+                raise unknown_study(name) from None
+            if self.is_making(study.token):
+                raise unknown_study(name)
             with self._lock:
-                door.n_users -= 1
-                if not door.n_users:
-                    del self._opening[name]
+                mine = None if self._proposals is None else self._proposals.attach(study)
+                self._open[name] = _Open(study, mine, time.monotonic())
+                self._tokens[study.token] = name
+            return study
+
+    def _door(self, name: str) -> Any:
+        """A lock: a study is opened or deleted in one thread at a time; others do not wait."""
+        with self._lock:
+            return self._doors.setdefault(name, threading.Lock())
 
     @contextmanager
     def making(self, token: str) -> Iterator[None]:
@@ -167,15 +227,12 @@ class Office:
     def drop(self, name: str) -> None:
         """Forget what this process knows of a study."""
         with self._lock:
-            found = self._open.pop(name, None)
-            self._seen.pop(name, None)
+            self._open.pop(name, None)
             self._tokens = {token: known for token, known in self._tokens.items() if known != name}
-            if found is not None and self.proposals is not None:
-                self.proposals.detach(name)
 
     def delete(self, name: str) -> None:
         """Delete a study for good."""
-        with self._only_one(name):
+        with self._door(name):
             if name in self._unmade():
                 raise unknown_study(name)
             try:
@@ -187,30 +244,35 @@ class Office:
 
     def moved(self, study: Study) -> None:
         """Note that a study was just written to by this process."""
-        self._seen[study.name] = self.wrote_at = time.monotonic()
-        if self.proposals is not None:
+        self.wrote_at = time.monotonic()
+        found = self._open.get(study.name)
+        if found is None:
+            return
+        found.seen_at = self.wrote_at
+        if found.proposals is not None:
             try:
-                self.proposals.look(study)
+                found.proposals.refresh()
             except Exception as error:  # what was committed must be answered all the same
-                _log.error("preparing a proposal failed", exc_info=error)
+                log.error("preparing a proposal failed", exc_info=error)
 
     def open_studies(self) -> list[Study]:
         """The studies that are open, by name."""
         with self._lock:
-            return [self._open[name] for name in sorted(self._open)]
+            return [self._open[name].study for name in sorted(self._open)]
 
     def n_drifts(self) -> dict[str, int]:
         """How many changes the open studies noticed here, by name; never blocks."""
-        return {study.name: study.n_drifts for study in list(self._open.values())}
+        return {name: found.study.n_drifts for name, found in list(self._open.items())}
 
     def age_s(self, name: str) -> float:
         """How long ago the view of an open study was last known to be true."""
-        seen = self._seen.get(name)
-        return 0.0 if seen is None else time.monotonic() - seen
+        found = self._open.get(name)
+        return 0.0 if found is None else time.monotonic() - found.seen_at
 
     def n_ready(self, name: str) -> int:
         """How many proposals of a study wait to be taken."""
-        return 0 if self.proposals is None else self.proposals.ready(name)
+        found = self._open.get(name)
+        return 0 if found is None or found.proposals is None else found.proposals.n_ready
 
     # --- beside requests ------------------------------------------------------------------------
 
@@ -232,28 +294,28 @@ class Office:
         """Note what came when the database was asked something: it may be away."""
         if isinstance(error, StoreError):
             if not self.is_away and not self._stopped.is_set():
-                _log.warning("the database is away: %s", error)
+                log.warning("the database is away: %s", error)
             self.is_away = True
         elif not self._stopped.is_set():
-            _log.error("looking after the studies failed", exc_info=error)
+            log.error("looking after the studies failed", exc_info=error)
 
     def _look(self) -> None:
-        open_studies = self.open_studies()
-        before = {study.name: study.seq for study in open_studies}
+        with self._lock:
+            open_now = sorted(self._open.items())
+        before = {name: one.study.seq for name, one in open_now}
         seqs = self.store.seqs()
         now = time.monotonic()
         checked = self._next_checked(list(before))
-        for study in open_studies:
-            name = study.name
-            seq = seqs.get(name, -1)
+        for name, one in open_now:
+            study, seq = one.study, seqs.get(name, -1)
             is_suspect = seq > study.seq or name in checked
             if seq < before[name] or (is_suspect and self.store.find(study.token) != name):
                 self.drop(name)  # deleted, or deleted and made again
                 continue
             if seq <= study.seq:
-                self._seen[name] = now
-            if seq > study.seq or (self.proposals is not None and self.proposals.is_due(name)):
-                self._chore(name, "refresh", partial(self._refresh, study, seq))
+                one.seen_at = now
+            if seq > study.seq or (one.proposals is not None and one.proposals.is_due):
+                self._chore(name, "refresh", partial(self._refresh, one, seq))
         self._warm(seqs)
         if now >= self._next_expiry:
             self._next_expiry = now + _EXPIRE_EVERY_S
@@ -283,13 +345,13 @@ class Office:
 
     # --- in a thread of a study's lane ----------------------------------------------------------
 
-    def _chore(self, name: str, kind: str, work: Callable[[], object]) -> None:
+    def _chore(self, name: str, kind: str, work: Job) -> None:
         """Do something for a study when its lane comes to it, unless it waits there already."""
         if (name, kind) not in self._chores:
             self._chores.add((name, kind))
             self.lanes.put(name, partial(self._do, name, kind, work))
 
-    def _do(self, name: str, kind: str, work: Callable[[], object]) -> None:
+    def _do(self, name: str, kind: str, work: Job) -> None:
         try:
             if not self._stopped.is_set():
                 work()
@@ -298,19 +360,19 @@ class Office:
         except StoreError as error:
             # Of this study alone, maybe: whether the database is away, the probe finds out.
             if not self.is_away and not self._stopped.is_set():
-                _log.warning("study %r: %s failed: %s", name, kind, error)
+                log.warning("study %r: %s failed: %s", name, kind, error)
         except ImaboError as error:
             # A policy of someone's own, say: it is theirs to serve, not ours.
-            _log.debug("study %r: %s failed: %s", name, kind, error)
+            log.debug("study %r: %s failed: %s", name, kind, error)
         finally:
             self._chores.discard((name, kind))
 
-    def _refresh(self, study: Study, seq: int) -> None:
-        if seq > study.seq:
-            study.refresh()
-            self._seen[study.name] = time.monotonic()
-        if self.proposals is not None:
-            self.proposals.look(study)
+    def _refresh(self, one: _Open, seq: int) -> None:
+        if seq > one.study.seq:
+            one.study.refresh()
+            one.seen_at = time.monotonic()
+        if one.proposals is not None:
+            one.proposals.refresh()
 
     def _prune(self, name: str, before: float) -> None:
         done = self.store.prune(name, before=before, limit=_PRUNE_AT_ONCE)

@@ -13,7 +13,7 @@ import pytest
 
 from imabo import Float, Space, Study, oracles
 from imabo.errors import StoreError, UnknownStudy
-from imabo.server.office import Office
+from imabo.server.registry import Registry
 from imabo.server.settings import Settings
 from imabo.stores import MemoryStore, SQLiteStore
 from imabo.stores.base import KeyRecord, Snapshot, Store
@@ -39,21 +39,21 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def running(store: Store, retention_s: float | None = None) -> Iterator[Office]:
-    office = Office(store, poll_s=0.02, retention_s=retention_s)
-    office.start()
-    yield office
-    office.stop()
+def running(store: Store, retention_s: float | None = None) -> Iterator[Registry]:
+    registry = Registry(store, poll_s=0.02, retention_s=retention_s)
+    registry.start()
+    yield registry
+    registry.stop()
 
 
 def test_what_another_process_writes_is_seen_without_a_request(tmp_path: Path) -> None:
     ours, theirs = (SQLiteStore(f"{tmp_path}/imabo.db") for _ in range(2))
     study = create(theirs)
-    with running(ours) as office:
-        view = office.study("s")
+    with running(ours) as registry:
+        view = registry.study("s")
         study.ask(count=3)
         eventually(lambda: view.n_pulls == 3)
-        assert office.age_s("s") < 10.0
+        assert registry.age_s("s") < 10.0
     ours.close()
     theirs.close()
 
@@ -61,24 +61,24 @@ def test_what_another_process_writes_is_seen_without_a_request(tmp_path: Path) -
 def test_studies_are_opened_before_anyone_asks() -> None:
     store = MemoryStore()
     create(store)
-    with running(store) as office:
-        eventually(lambda: [study.name for study in office.open_studies()] == ["s"])
+    with running(store) as registry:
+        eventually(lambda: [study.name for study in registry.open_studies()] == ["s"])
         create(store, "later")
-        eventually(lambda: len(office.open_studies()) == 2)
+        eventually(lambda: len(registry.open_studies()) == 2)
 
 
 def test_a_study_that_another_process_deleted_is_dropped_and_made_again(tmp_path: Path) -> None:
     ours, theirs = (SQLiteStore(f"{tmp_path}/imabo.db") for _ in range(2))
     create(theirs).ask(count=3)
-    with running(ours) as office:
-        old = office.study("s").token
-        assert office.find(old) == "s"
+    with running(ours) as registry:
+        old = registry.study("s").token
+        assert registry.find(old) == "s"
         theirs.delete("s")
         create(theirs).ask(count=50)  # further than the one before
-        eventually(lambda: office.study("s").token != old)
-        assert office.known(old) is None
-        assert office.find(old) is None
-        assert office.study("s").ask().id.endswith("-51")
+        eventually(lambda: registry.study("s").token != old)
+        assert registry.known(old) is None
+        assert registry.find(old) is None
+        assert registry.study("s").ask().id.endswith("-51")
     ours.close()
     theirs.close()
 
@@ -113,27 +113,27 @@ def test_pulls_expire_without_a_request() -> None:
     store = MemoryStore()
     create(store, window_s=0.001).ask()
     time.sleep(0.01)
-    with running(store) as office:
-        office.study("s")
+    with running(store) as registry:
+        registry.study("s")
         eventually(lambda: store.load("s").totals.n_expired == 1)
 
 
-def test_a_policy_of_someones_own_does_not_stop_the_office() -> None:
+def test_a_policy_of_someones_own_does_not_stop_the_registry() -> None:
     store = MemoryStore()
     study = create(store)
     record = replace(store.load("s").study, name="own", token="own", policy={"type": "Own"})
     store.create(record)
-    with running(store) as office:
-        assert office.study("s").n_pulls == 0
+    with running(store) as registry:
+        assert registry.study("s").n_pulls == 0
         study.ask()
-        eventually(lambda: office.study("s").n_pulls == 1)
+        eventually(lambda: registry.study("s").n_pulls == 1)
 
 
 def test_an_unknown_study_is_told_without_the_names_of_others() -> None:
     store = MemoryStore()
     create(store)
-    with running(store) as office:
-        for work in (office.study, office.delete):
+    with running(store) as registry:
+        for work in (registry.study, registry.delete):
             with pytest.raises(UnknownStudy) as unknown:
                 work("t")
             assert "'s'" not in str(unknown.value)
@@ -205,7 +205,7 @@ def test_a_server_that_was_told_to_stop_is_not_ready(
     unsteady: tuple[RunningServer, httpx.Client],
 ) -> None:
     server, http = unsteady
-    server.app.desk.stopping.set()
+    server.app.parts.stopping.set()
     assert code_of(http.get("/readyz"), 503) == "unavailable"
     assert http.get("/healthz").status_code == 200
 

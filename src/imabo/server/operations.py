@@ -1,0 +1,125 @@
+"""The operations: one table, from which the routes and the OpenAPI document are made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from imabo.server import wire, wire_insight
+from imabo.server.access import Role
+from imabo.server.context import Context
+from imabo.server.routes import arms, insight, pulls, studies, system, transfer
+
+METHODS: Final = ("DELETE", "GET", "PATCH", "POST", "PUT")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path.
+
+    Args:
+        method: The HTTP method.
+        path: With ``{study}``, ``{pull}`` or ``{arm}`` in it.
+        handler: What answers; its docstring is the operation's description.
+        role: What a key must at least be; None needs no key at all.
+        answers: A model (None: no body, or the ``media``) for each good status.
+        errors: The codes that it refuses with, beside those that every route has.
+        body: The model of its body.
+        needs_body: Whether the body may not be left out.
+        query: The model of its query.
+        media: Media types of an answer that is not JSON.
+        takes: The media type of a body that is not JSON.
+    """
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    handler: Callable[[Context], Awaitable[Response]]
+    role: Role | None
+    answers: Mapping[int, type[BaseModel] | None]
+    errors: str = ""
+    body: type[BaseModel] | None = None
+    needs_body: bool = True
+    query: type[BaseModel] | None = None
+    media: tuple[str, ...] = ()
+    takes: str | None = None
+
+
+def _made(model: type[BaseModel]) -> dict[int, type[BaseModel] | None]:
+    """What is made, or was there already."""
+    return {201: model, 200: model}
+
+
+_STUDY: Final = "/v1/studies/{study}"
+# A study whose parts this server does not know is refused when it is opened.
+_OPENED: Final = "unknown_study invalid_setting"
+
+# fmt: off
+OPERATIONS: Final = (
+    # --- asks, rewards and history ---
+    Operation("POST", f"{_STUDY}/pulls", pulls.ask, "writer", _made(wire.PullsAnswer),
+              f"{_OPENED} key_conflict nothing_to_serve missing_extra", wire.AskBody,
+              needs_body=False),
+    Operation("PUT", "/v1/pulls/{pull}/reward", pulls.reward, "writer", {204: None},
+              "unknown_pull reward_conflict invalid_reward", wire.RewardBody),
+    Operation("POST", "/v1/rewards", pulls.reward_many, "writer", {200: wire.RewardsAnswer},
+              body=wire.RewardsBody),
+    Operation("GET", "/v1/pulls/{pull}", pulls.read_pull, "reader", {200: wire.PullAnswer},
+              "unknown_pull"),
+    Operation("GET", f"{_STUDY}/pulls", pulls.history, "reader", {200: wire.PageAnswer},
+              _OPENED, query=wire.PageQuery),
+    # --- studies ---
+    Operation("GET", "/v1/studies", studies.list_studies, "reader", {200: wire.StudiesAnswer}),
+    Operation("POST", "/v1/studies", studies.create_study, "admin", _made(wire.StudyAnswer),
+              "study_exists invalid_space invalid_setting missing_extra", wire.StudyBody),
+    Operation("GET", _STUDY, studies.read_study, "reader", {200: wire.StudyAnswer},
+              "unknown_study"),
+    Operation("PATCH", _STUDY, studies.change_study, "admin", {200: wire.StudyAnswer},
+              f"{_OPENED} invalid_space", wire.SpaceBody),
+    Operation("DELETE", _STUDY, studies.delete_study, "admin", {204: None}, "unknown_study"),
+    Operation("GET", f"{_STUDY}/best", studies.best, "reader", {200: wire.BestAnswer},
+              f"{_OPENED} no_rewards", query=wire.LevelQuery),
+    Operation("GET", f"{_STUDY}/events", studies.events, "reader", {200: wire.EventsAnswer},
+              _OPENED, query=wire.EventsQuery),
+    Operation("POST", f"{_STUDY}/expire", studies.expire, "writer", {200: wire.ExpiredAnswer},
+              _OPENED),
+    Operation("POST", f"{_STUDY}/prune", studies.prune, "admin", {200: wire.PrunedAnswer},
+              _OPENED, wire.PruneBody),
+    # --- whole logs ---
+    Operation("GET", f"{_STUDY}/export", transfer.export, "reader", {200: None}, _OPENED,
+              query=wire.FormatQuery, media=("application/x-ndjson", "text/csv")),
+    Operation("POST", "/v1/imports", transfer.import_study, "admin", {201: wire.ImportAnswer},
+              "study_exists replay_mismatch invalid_setting", query=wire.ImportQuery,
+              takes="application/x-ndjson"),
+    # --- arms ---
+    Operation("GET", f"{_STUDY}/arms", arms.list_arms, "reader", {200: wire.ArmsAnswer}, _OPENED),
+    Operation("POST", f"{_STUDY}/arms", arms.add_arm, "admin", _made(wire.ArmAnswer),
+              f"{_OPENED} invalid_config", wire.ArmBody),
+    Operation("POST", f"{_STUDY}/arms/batch", arms.add_arms, "admin", {200: wire.ArmsAnswer},
+              f"{_OPENED} invalid_config", wire.ArmsBody),
+    Operation("PATCH", f"{_STUDY}/arms/{{arm}}", arms.change_arm, "admin", {200: wire.ArmAnswer},
+              f"{_OPENED} unknown_arm", wire.StateBody),
+    # --- what people look at ---
+    Operation("GET", "/v1/me", insight.me, "reader", {200: wire_insight.MeAnswer}),
+    Operation("GET", f"{_STUDY}/overview", insight.overview, "reader",
+              {200: wire_insight.OverviewAnswer}, _OPENED, query=wire_insight.OverviewQuery),
+    Operation("GET", f"{_STUDY}/figures", insight.list_figures, "reader",
+              {200: wire_insight.FiguresAnswer}, _OPENED),
+    Operation("GET", f"{_STUDY}/figures/{{figure}}", insight.figure, "reader",
+              {200: wire_insight.FigureAnswer}, f"{_OPENED} not_found unknown_arm",
+              query=wire_insight.FigureQuery),
+    Operation("GET", f"{_STUDY}/table", insight.table, "reader",
+              {200: wire_insight.TableAnswer}, _OPENED, query=wire_insight.TableQuery),
+    Operation("POST", f"{_STUDY}/space/preview", insight.preview_space, "reader",
+              {200: wire_insight.PreviewAnswer}, f"{_OPENED} invalid_space", wire.SpaceBody),
+    Operation("GET", f"{_STUDY}/report", insight.report, "reader", {200: None},
+              f"{_OPENED} missing_extra", media=("text/html",)),
+    # --- the service itself ---
+    Operation("GET", "/healthz", system.healthz, None, {200: wire.StatusAnswer}),
+    Operation("GET", "/readyz", system.readyz, None, {200: wire.StatusAnswer}),
+    Operation("GET", "/metrics", system.metrics, "reader", {200: None}, media=("text/plain",)),
+)
+# fmt: on
