@@ -11,6 +11,7 @@ import pytest
 
 from imabo import Choice, Event, Space, Study, insight, oracles, policies
 from imabo.errors import InvalidSetting, Refused, UnknownStudy
+from imabo.insight import StudySnapshot
 from imabo.testing.study.base import change_world, letters
 from tests.client.conftest import MakeClient
 from tests.server.running import RunningServer
@@ -31,7 +32,7 @@ def client(make_client: MakeClient, server: RunningServer) -> Iterator[Any]:
 
 
 @pytest.fixture
-def facts(client: Any, server: RunningServer) -> insight.StudySnapshot:
+def facts(client: Any, server: RunningServer) -> StudySnapshot:
     del client  # makes the study
     return insight.read(Study.open("looked-at", store=server.store))
 
@@ -45,9 +46,7 @@ def test_the_facts_of_all_studies_come_in_one_call(client: Any) -> None:
     assert client.facts()[1] == client.study("looked-at").facts()
 
 
-def test_key_figures_and_arms_are_those_of_insight(
-    client: Any, facts: insight.StudySnapshot
-) -> None:
+def test_key_figures_and_arms_are_those_of_insight(client: Any, facts: StudySnapshot) -> None:
     study = client.study("looked-at")
     overview = study.overview()
     wanted = asdict(insight.overview(facts))
@@ -74,7 +73,7 @@ def test_events_are_those_of_the_study(client: Any, server: RunningServer) -> No
         watched.events(limit=10_001)
 
 
-def test_a_preview_changes_nothing(client: Any, facts: insight.StudySnapshot) -> None:
+def test_a_preview_changes_nothing(client: Any, facts: StudySnapshot) -> None:
     study, space = client.study("looked-at"), Space(model=Choice("b", "d"))
     preview = study.preview_space(space)
     assert preview == plain(asdict(insight.preview_space(facts, space)))

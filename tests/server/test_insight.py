@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from imabo import Study, insight
+from imabo.insight import StudySnapshot
 from imabo.server.insight_cache import LONGEST_S, MAX_AGE_S, MOST_KEPT, InsightCache
 from imabo.space import Space
 from tests.server.calls import OTHER_SPACE, SPACE, Api, code_of
@@ -33,21 +34,19 @@ def filled(api: Api) -> Api:
 
 
 @pytest.fixture
-def facts(filled: Api, server: RunningServer) -> insight.StudySnapshot:
+def facts(filled: Api, server: RunningServer) -> StudySnapshot:
     """The study's facts, read beside the server."""
     return insight.read(Study.open(filled.study, store=server.store))
 
 
-def test_key_figures_are_those_of_the_read_model(filled: Api, facts: insight.StudySnapshot) -> None:
+def test_key_figures_are_those_of_the_read_model(filled: Api, facts: StudySnapshot) -> None:
     found = filled.read("/overview")
     wanted = json.loads(json.dumps(asdict(insight.overview(facts))))
     assert found == wanted
     assert found["n_rewards"] == 40
 
 
-def test_a_trend_is_sent_along_when_it_is_asked_for(
-    filled: Api, facts: insight.StudySnapshot
-) -> None:
+def test_a_trend_is_sent_along_when_it_is_asked_for(filled: Api, facts: StudySnapshot) -> None:
     rolling = insight.reward(facts).rolling
     assert filled.read("/overview", trend=200)["trend"] == rolling
     assert filled.read("/overview", trend=1)["trend"] == rolling[-1:]
@@ -55,7 +54,7 @@ def test_a_trend_is_sent_along_when_it_is_asked_for(
     assert code_of(refused, 422) == "invalid_request"
 
 
-def test_every_figure_is_listed_and_drawn(filled: Api, facts: insight.StudySnapshot) -> None:
+def test_every_figure_is_listed_and_drawn(filled: Api, facts: StudySnapshot) -> None:
     listed = filled.read("/figures")["figures"]
     assert [one["name"] for one in listed] == list(insight.FIGURES)
     for one in listed:
@@ -204,13 +203,13 @@ class Watched:
         self.insight = InsightCache(now=lambda: self.now)
         self.study = Study.create("s", Space.from_dict(SPACE), seed=0)
 
-    def facts(self) -> insight.StudySnapshot:
+    def facts(self) -> StudySnapshot:
         return self.insight.facts(self.study)
 
     def answer(self, key: str = "a") -> bytes:
         return self.insight.answer(self.study, key, self._make)
 
-    def _make(self, facts: insight.StudySnapshot) -> bytes:
+    def _make(self, facts: StudySnapshot) -> bytes:
         self.n_made += 1
         self.now += self.takes_s
         return b"%d" % facts.totals.n_pulls
