@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import Engine, create_engine, event
 
 from imabo.stores.base import NewPull, StaleView
-from imabo.stores.milestones import milestone_width
 from imabo.stores.postgres import PostgresStore
 from imabo.stores.postgres.history import CHANGES
+from imabo.stores.rules import milestone_width
 from imabo.testing.stores.facts import Writer
 
 

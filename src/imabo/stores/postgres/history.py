@@ -20,8 +20,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from imabo.stores.milestones import is_wider, superfluous
 from imabo.stores.postgres.tables import arms, events, milestones, studies
+from imabo.stores.rules import is_wider, superfluous
 
 _STUDY = bindparam("study_id", type_=BigInteger)
 _OF_NAME: Final = (

@@ -30,12 +30,19 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.milestones import is_milestone
 from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import MOST, NONE, Connections, Found, Parameters
 from imabo.stores.postgres.feedback import Batch
 from imabo.stores.postgres.history import CHANGES, MILESTONES, keep_milestone
 from imabo.stores.postgres.limits import DEFAULT_S
+from imabo.stores.postgres.rows import (
+    advanced,
+    check_arms,
+    insert_arms,
+    insert_event,
+    insert_space,
+    served_rows,
+)
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.statements import (
     access,
@@ -48,14 +55,6 @@ from imabo.stores.postgres.statements import (
 )
 from imabo.stores.postgres.statements.terms import columns_of
 from imabo.stores.postgres.streaming import stream
-from imabo.stores.postgres.writing import (
-    advanced,
-    check_arms,
-    insert_arms,
-    insert_event,
-    insert_space,
-    served_rows,
-)
 from imabo.stores.refusals import misfit, study_exists, unknown_study
 from imabo.stores.rows import (
     ArmRows,
@@ -67,6 +66,7 @@ from imabo.stores.rows import (
     to_pull,
     to_snapshot,
 )
+from imabo.stores.rules import is_milestone
 
 _LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again

@@ -11,7 +11,7 @@ import pytest
 from imabo.arms import Restart
 from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, Milestone, NewPull, StaleView, Store
-from imabo.stores.milestones import milestone_width
+from imabo.stores.rules import milestone_width
 from imabo.testing.stores.facts import SPACE, Writer, new_arm
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from imabo.errors import StoreError
 from imabo.stores.refusals import misfit, store_closed
-from imabo.stores.schema import upgrade, version_of
+from imabo.stores.sqlite.schema import upgrade, version_of
 
 BUSY_S: Final = 60.0  # how long to wait for another process that is writing
 _LOOK_EVERY_S: Final = 0.2  # how often reads look whether the file is still there

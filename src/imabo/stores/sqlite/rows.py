@@ -9,9 +9,9 @@ from typing import Any
 
 from imabo.arms import Restart
 from imabo.stores.base import LogEntry, Milestone, NewArm, NewPull, StaleView
-from imabo.stores.milestones import is_milestone, is_wider, superfluous
 from imabo.stores.refusals import misfit
 from imabo.stores.rows import dump, to_change, to_milestone
+from imabo.stores.rules import is_milestone, is_wider, superfluous
 
 
 def names_in(db: sqlite3.Connection) -> list[str]:

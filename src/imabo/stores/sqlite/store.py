@@ -30,10 +30,10 @@ from imabo.stores.base import (
     StudyRecord,
     steady,
 )
-from imabo.stores.connections import BUSY_S, Connections, Row
 from imabo.stores.refusals import reward_conflict, study_exists, study_replaced, unknown_study
 from imabo.stores.rows import ArmRows, dump, numbered, to_pull, to_snapshot
-from imabo.stores.sqlite_rows import (
+from imabo.stores.sqlite.connections import BUSY_S, Connections, Row
+from imabo.stores.sqlite.rows import (
     advance,
     changes_of,
     check_arms,

@@ -18,8 +18,8 @@ from imabo.stores.base import (
     StaleView,
     StudyRecord,
 )
-from imabo.stores.milestones import is_milestone, is_wider, superfluous
 from imabo.stores.refusals import misfit
+from imabo.stores.rules import is_milestone, is_wider, superfluous
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")

@@ -29,7 +29,7 @@ from imabo.stores.base import (
     StudyRecord,
     steady,
 )
-from imabo.stores.memory_rows import EXPIRED, PENDING, PRUNED, REWARDED, StudyRows
+from imabo.stores.memory.rows import EXPIRED, PENDING, PRUNED, REWARDED, StudyRows
 from imabo.stores.refusals import (
     misfit,
     reward_conflict,
