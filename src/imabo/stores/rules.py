@@ -1,12 +1,31 @@
-"""When a store keeps a milestone, and which ones it lets go: the rule that all stores share."""
+"""What all stores do in the same way: the time of a write, milestones, counting rewards."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
+from imabo.errors import RewardConflict
+from imabo.stores.refusals import reward_conflict
+
+CLOCK_SLACK_S: Final = 600.0  # clocks of several machines differ by less
 _NARROWEST: Final = 8  # pulls; a younger study is read from its pulls as well
 _MOST: Final = 128  # milestones of one width
+
+
+def steady(at: float, last_at: float) -> float:
+    """The time to write down for something that happens now.
+
+    Args:
+        at: What the clock says.
+        last_at: The time of the last write.
+
+    Example:
+        >>> steady(101.0, 100.0), steady(99.0, 100.0), steady(100.0, 86_500.0)
+        (101.0, 100.0, 100.0)
+    """
+    return at if last_at - at > CLOCK_SLACK_S else max(at, last_at)
 
 
 def milestone_width(n_pulls: int) -> int:
@@ -63,3 +82,86 @@ def superfluous(kept: Sequence[int]) -> list[int]:
     width = milestone_width(kept[-1]) if kept else _NARROWEST
     pairs = zip([0, *kept], kept, strict=False)
     return [n for previous, n in pairs if n // width == previous // width]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewarded:
+    """What a reward did: ``fresh`` is false for a repetition, which changed nothing."""
+
+    arm: int
+    fresh: bool
+    was_pending: bool
+    seq: int
+
+
+class Told(NamedTuple):
+    """A pull that is rewarded, with its arm's sums before, as a row of a database."""
+
+    number: int
+    arm: int
+    state: str
+    reward: float | None
+    reward_sum: float
+    reward_squares: float
+
+
+class ArmSums:
+    """What rewards do to an arm: how many, how many of them were pending, its sums after them."""
+
+    __slots__ = ("arm", "n", "n_pending", "squares", "total")
+
+    def __init__(self, arm: int, total: float, squares: float) -> None:
+        self.arm, self.total, self.squares = arm, total, squares
+        self.n = self.n_pending = 0
+
+
+class RewardCount:
+    """What rewards for pulls of one study do, decided from the rows that they are about.
+
+    Sums are added up here, one reward after the other, as every store and every view does: a
+    database would add them in an order of its own, with another last digit.
+
+    Args:
+        seq: The study's, before.
+        total: The sum of all its rewards, before.
+        told: The pulls, with the columns of ``Told``.
+    """
+
+    def __init__(self, seq: int, total: float, told: Iterable[Sequence[Any]]) -> None:
+        self._seq = seq
+        self.total = total
+        rows = [Told._make(row) for row in told]
+        self._pulls = {row.number: row for row in rows}
+        self._sums = {row.arm: ArmSums(row.arm, row.reward_sum, row.reward_squares) for row in rows}
+        self.fresh: dict[int, float] = {}
+
+    def add(self, rewards: Sequence[tuple[int, float]]) -> list[Rewarded | RewardConflict | None]:
+        """Count rewards in order of their numbers; says for each, as given, what became of it."""
+        found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
+        for place in sorted(range(len(rewards)), key=lambda place: rewards[place][0]):
+            number, reward = rewards[place]
+            pull = self._pulls.get(number)
+            if pull is not None:
+                found[place] = self._add(pull, reward)
+        return found
+
+    def _add(self, pull: Told, reward: float) -> Rewarded | RewardConflict:
+        recorded = pull.reward if pull.state == "rewarded" else self.fresh.get(pull.number)
+        if recorded is not None:
+            if recorded != reward:
+                return reward_conflict(pull.number, recorded, reward)
+            return Rewarded(pull.arm, False, False, self._seq + bool(self.fresh))
+        was_pending = pull.state == "pending"
+        self.fresh[pull.number] = reward
+        self.total += reward
+        sums = self._sums[pull.arm]
+        sums.n += 1
+        sums.n_pending += was_pending
+        sums.total += reward
+        sums.squares += reward * reward
+        return Rewarded(pull.arm, True, was_pending, self._seq + 1)
+
+    @property
+    def sums(self) -> list[ArmSums]:
+        """The arms that have fresh rewards."""
+        return [sums for sums in self._sums.values() if sums.n]

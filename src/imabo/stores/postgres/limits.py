@@ -1,7 +1,8 @@
-"""How long PostgreSQL may take: a limit on this side, because a frozen server keeps no other.
+"""How long PostgreSQL may take, and what is said when it does not answer in time.
 
-A server that is stopped (SIGSTOP, a stuck disk, a host that is paused) leaves its sockets open. No
-timeout of its own and none of TCP ends such a wait, so each wait has a deadline here.
+The limit is on this side: a server that is stopped (SIGSTOP, a stuck disk, a host that is paused)
+leaves its sockets open. No timeout of its own and none of TCP ends such a wait, so each wait has a
+deadline here.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import psycopg
+
+from imabo.errors import StoreError
 
 DEFAULT_S: Final = 8.0  # a request that waits for one that failed is still answered within 10 s
 FIRST_WORD_S: Final = 2.0  # what a server that was silent gets to show that it is back
 _QUIET_S: Final = 0.5  # how long a silent server is left alone
+# A statement by itself, a transaction that writes, one that sees a single moment.
+Kind = Literal["single", "write", "snapshot"]
+_LEVELS: Final = {
+    "write": psycopg.IsolationLevel.READ_COMMITTED,
+    "snapshot": psycopg.IsolationLevel.REPEATABLE_READ,
+}
 _NOTHING: Final[AbstractContextManager[None]] = nullcontext()
 
 
@@ -30,6 +39,10 @@ class NotConnected(NotAnswered):
 
 class StillSilent(psycopg.OperationalError):
     """The server did not answer others a moment ago; it was told nothing."""
+
+
+class AllInUse(psycopg.OperationalError):
+    """No connection came free in time; the server was told nothing."""
 
 
 class Deadline:
@@ -91,6 +104,17 @@ class LimitedConnection(psycopg.Connection[Any]):
     """A connection that waits for its server until the thread's deadline, and then is closed."""
 
     limit_s: float = DEFAULT_S  # where the thread has no deadline
+    age: int = 0  # of the pool, when this one was made
+    is_lost: bool = False  # when it came back to the pool
+    _kind: Kind = "single"
+
+    def begin_as(self, kind: Kind) -> None:
+        """What the next statement begins; the connection was made for single ones."""
+        if kind != self._kind:
+            self.autocommit = kind == "single"
+            if kind != "single":
+                self.isolation_level = _LEVELS[kind]
+            self._kind = kind
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **kwargs: Any) -> Any:
         """See ``psycopg.Connection``: every statement comes through here."""
@@ -203,3 +227,64 @@ class Silence:
             self._again_at = None
         finally:
             self._trying.release()
+
+
+def said(error: psycopg.Error) -> str:
+    """What PostgreSQL or its driver says, without the statement and its parameters."""
+    return error.diag.message_primary or str(error).strip() or type(error).__name__
+
+
+def unusable(error: psycopg.Error, where: str, *, limit_s: float, most: int) -> StoreError:
+    """A database that did not say that it did what it was told.
+
+    Nothing here says that something was not done: a statement that is sent again, after its first
+    connection was lost, may have been done the first time.
+    """
+    if isinstance(error, NotConnected):
+        return StoreError(
+            f"{where} took no connection in time",
+            "it may be frozen or out of reach",
+            "send the same again in a second; check that the server runs",
+        )
+    if isinstance(error, NotAnswered):
+        return StoreError(
+            f"{where} did not answer within the limit of {limit_s:g} s",
+            "whether what it was told is done is not known",
+            "send the same again, which settles it for asks with a key and for rewards; check that "
+            "the server runs and is not frozen or out of reach",
+        )
+    if isinstance(error, StillSilent):
+        return StoreError(
+            f"{where} did not answer a moment ago",
+            "nothing was sent to it now",
+            "send the same again in a second; check that the server runs and is not frozen or out "
+            "of reach",
+        )
+    if isinstance(error, AllInUse):
+        return StoreError(
+            f"all {most} connections to {where} are in use",
+            "none came free in time",
+            "try again; use fewer threads at once, or open the store with more connections",
+        )
+    if isinstance(error, (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled)):
+        return StoreError(
+            f"{where} gave up within the limit of {limit_s:g} s",
+            f"it said {said(error)!r} and undid what it was at",
+            "try again; if another session holds the study for long, end that one "
+            "(pg_stat_activity shows it), or open the store with a longer limit_s",
+        )
+    return StoreError(
+        f"{where} could not be used",
+        f"it said {said(error)!r}",
+        "check that the server runs and is reached from here, that the user and the "
+        "database of the URL exist, and that the user may make and write tables there",
+    )
+
+
+def lost_commit(error: psycopg.Error, where: str) -> StoreError:
+    """A connection that ended while it committed."""
+    return StoreError(
+        f"{where} went away during a commit",
+        f"it said {said(error)!r}, and whether the write was done is not known",
+        "read the study again; asks with a key and rewards may be sent again",
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from imabo.stores.base import CLOCK_SLACK_S, NewPull, Store
+from imabo.stores.base import NewPull, Store
+from imabo.stores.rules import CLOCK_SLACK_S
 from imabo.testing.stores.facts import Writer, check_sums, study_record
 
 TOKEN = study_record().token
