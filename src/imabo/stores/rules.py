@@ -108,15 +108,15 @@ class Told(NamedTuple):
 class ArmSums:
     """What rewards do to an arm: how many, how many of them were pending, its sums after them."""
 
-    __slots__ = ("arm", "n", "n_pending", "squares", "total")
+    __slots__ = ("n", "n_pending", "squares", "total")
 
-    def __init__(self, arm: int, total: float, squares: float) -> None:
-        self.arm, self.total, self.squares = arm, total, squares
+    def __init__(self, total: float, squares: float) -> None:
+        self.total, self.squares = total, squares
         self.n = self.n_pending = 0
 
 
 class RewardCount:
-    """What rewards for pulls of one study do, decided from the rows that they are about.
+    """What rewards for pulls of one study do, for a database that is told of them all at once.
 
     Sums are added up here, one reward after the other, as every store and every view does: a
     database would add them in an order of its own, with another last digit.
@@ -130,10 +130,9 @@ class RewardCount:
     def __init__(self, seq: int, total: float, told: Iterable[Sequence[Any]]) -> None:
         self._seq = seq
         self.total = total
-        rows = [Told._make(row) for row in told]
-        self._pulls = {row.number: row for row in rows}
-        self._sums = {row.arm: ArmSums(row.arm, row.reward_sum, row.reward_squares) for row in rows}
+        self._pulls = {row[0]: Told._make(row) for row in told}
         self.fresh: dict[int, float] = {}
+        self.sums: dict[int, ArmSums] = {}  # of the arms that have fresh ones
 
     def add(self, rewards: Sequence[tuple[int, float]]) -> list[Rewarded | RewardConflict | None]:
         """Count rewards in order of their numbers; says for each, as given, what became of it."""
@@ -154,14 +153,11 @@ class RewardCount:
         was_pending = pull.state == "pending"
         self.fresh[pull.number] = reward
         self.total += reward
-        sums = self._sums[pull.arm]
+        sums = self.sums.get(pull.arm)
+        if sums is None:
+            sums = self.sums[pull.arm] = ArmSums(pull.reward_sum, pull.reward_squares)
         sums.n += 1
         sums.n_pending += was_pending
         sums.total += reward
         sums.squares += reward * reward
         return Rewarded(pull.arm, True, was_pending, self._seq + 1)
-
-    @property
-    def sums(self) -> list[ArmSums]:
-        """The arms that have fresh rewards."""
-        return [sums for sums in self._sums.values() if sums.n]

@@ -243,12 +243,12 @@ class PostgresStore(PostgresHistory, PostgresKeys, Store):
             count = RewardCount(study.seq, study.reward_sum, told)
             found = count.add(rewards)
             if count.fresh:
-                sums = count.sums
+                sums = count.sums.values()
                 counted = {
                     "at": at,
                     "number": list(count.fresh),
                     "reward": list(count.fresh.values()),
-                    "arm": [arm.arm for arm in sums],
+                    "arm": list(count.sums),
                     "n": [arm.n for arm in sums],
                     "pending": [arm.n_pending for arm in sums],
                     "sum": [arm.total for arm in sums],

@@ -237,7 +237,7 @@ class Connections:
 def head_of(db: sqlite3.Connection, name: str, token: str | None = None) -> StudyHead:
     """A study as it is now; refuses another one than that of a token."""
     # Looked up each time: another process may have deleted the study, and made it again.
-    row = db.execute(statements.HEAD, {"name": name}).fetchone()
+    row = db.execute(statements.HEAD, (name,)).fetchone()
     if row is None:
         raise unknown_study(name, [row[0] for row in db.execute(statements.NAMES)])
     study = StudyHead._make(row)

@@ -25,7 +25,7 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.refusals import misfit, study_exists
+from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rows import (
     ArmRows,
     Beside,
@@ -37,14 +37,7 @@ from imabo.stores.rows import (
     of_study,
     to_snapshot,
 )
-from imabo.stores.rules import (
-    RewardCount,
-    Rewarded,
-    is_milestone,
-    is_wider,
-    steady,
-    superfluous,
-)
+from imabo.stores.rules import Rewarded, is_milestone, is_wider, steady, superfluous
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
 from imabo.stores.sqlite.history import SQLiteHistory
@@ -86,7 +79,7 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
 
     def create(self, study: StudyRecord) -> None:
         with self._connections.writing() as db:
-            if db.execute(statements.HEAD, {"name": study.name}).fetchone() is not None:
+            if db.execute(statements.HEAD, (study.name,)).fetchone() is not None:
                 raise study_exists(study.name)
             made = db.execute(statements.CREATE, of_study(study)).lastrowid or 0
             db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
@@ -202,30 +195,33 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
         at: float,
         token: str | None = None,
     ) -> list[Rewarded | RewardConflict | None]:
+        found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
         with self._connections.writing() as db:
             study = head_of(db, name, token)
-            here, new = {"study": study.id}, study.seq + 1
-            numbers = json.dumps([number for number, _ in rewards])
-            told = db.execute(statements.TOLD, here | {"numbers": numbers})
-            count = RewardCount(study.seq, study.reward_sum, told)
-            found = count.add(rewards)
-            if count.fresh:
-                fresh, sums = count.fresh.items(), count.sums
-                db.executemany(
-                    statements.REWARD_PULLS, [(r, at, new, study.id, number) for number, r in fresh]
+            new, total, n_fresh, n_pending = study.seq + 1, study.reward_sum, 0, 0
+            for i in sorted(range(len(rewards)), key=lambda i: rewards[i][0]):
+                number, reward = rewards[i]
+                row = db.execute(statements.TOLD, (study.id, number)).fetchone()
+                if row is None:
+                    continue
+                arm, state, recorded = row
+                if state == "rewarded":
+                    if recorded != reward:
+                        found[i] = reward_conflict(number, recorded, reward)
+                    else:
+                        found[i] = Rewarded(arm, False, False, study.seq + (n_fresh > 0))
+                    continue
+                was_pending = state == "pending"
+                db.execute(statements.REWARD_PULL, (reward, at, new, study.id, number))
+                counted = (was_pending, reward, reward * reward, new, study.id, arm)
+                db.execute(statements.REWARD_ARM, counted)
+                n_fresh, n_pending, total = n_fresh + 1, n_pending + was_pending, total + reward
+                found[i] = Rewarded(arm, True, was_pending, new)
+            if n_fresh:
+                last_at = steady(at, study.last_at)
+                db.execute(
+                    statements.REWARD_STUDY, (new, n_fresh, n_pending, total, last_at, study.id)
                 )
-                db.executemany(
-                    statements.REWARD_ARMS,
-                    [(s.n, s.n_pending, s.total, s.squares, new, study.id, s.arm) for s in sums],
-                )
-                counted = {
-                    "seq": new,
-                    "n": len(fresh),
-                    "n_pending": sum(s.n_pending for s in sums),
-                    "total": count.total,
-                    "at": steady(at, study.last_at),
-                }
-                db.execute(statements.REWARD_STUDY, here | counted)
         return found
 
     def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
@@ -273,7 +269,7 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
 
 def _advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> dict[str, Any]:
     """Count the study's transaction, or refuse a decision from an old view; study and new seq."""
-    moved = db.execute(statements.ADVANCE, {"study": study, "seq": seq, "at": at})
+    moved = db.execute(statements.ADVANCE, (at, study, seq))
     if moved.rowcount != 1:
         raise StaleView
     return {"study": study, "seq": seq + 1}
@@ -289,21 +285,21 @@ def _insert_pulls(
     db: sqlite3.Connection, study: int, seq: int, pulls: Sequence[NewPull], at: float
 ) -> None:
     """Serve arms that are there, and keep the milestone that is due."""
-    contexts = [None if new.context is None else dump(new.context) for new in pulls]
     rows = [
-        (study, at, seq, new.number, new.arm, new.reason, new.key, new.part, context)
-        for new, context in zip(pulls, contexts, strict=True)
+        (study, new.number, new.arm, new.reason, at, seq, new.key, new.part)
+        + (None if new.context is None else dump(new.context),)
+        for new in pulls
     ]
     db.executemany(statements.INSERT_PULLS, rows)
     counts = Counter([new.arm for new in pulls])
     served = [(n, seq, study, arm) for arm, n in counts.items()]
     _check_arms(db.executemany(statements.COUNT_ARMS, served), counts)
-    here = {"study": study, "n": len(pulls), "at": at}
-    db.execute(statements.COUNT_PULLS, here)
+    db.execute(statements.COUNT_PULLS, (len(pulls), study))
     after = pulls[-1].number if pulls else 0
     before = after - len(pulls)
     if not is_milestone(before, after):
         return
+    here = {"study": study, "at": at}
     db.execute(statements.KEEP_MILESTONE, here)
     if is_wider(before, after):
         kept = [n_pulls for (n_pulls,) in db.execute(statements.KEPT_MILESTONES, here)]
