@@ -12,6 +12,7 @@ from imabo.arms import Restart, Totals
 from imabo.errors import StoreClosed, StoreError, StudyExists, UnknownStudy
 from imabo.stores.base import Change, Store
 from imabo.testing.stores.facts import (
+    Cases,
     Writer,
     check_sums,
     everything,
@@ -56,17 +57,8 @@ NAMES: Final = [
 ]
 
 
-class LifecycleCases:
+class LifecycleCases(Cases):
     """Creating, opening, closing and sharing a store."""
-
-    @pytest.fixture
-    def store(self) -> Store:
-        """A fresh and empty store."""
-        raise NotImplementedError("give your subclass of StoreContract a fixture named store")
-
-    def reopen(self, store: Store) -> Store:
-        """Close a store and open the same one again, as a new process would."""
-        pytest.skip("this store does not outlive its process")
 
     def test_a_fresh_store_has_no_study(self, store: Store) -> None:
         """The fixture must make a new store for each test."""
@@ -160,9 +152,8 @@ class LifecycleCases:
         check_sums(store, "alone")
         check_sums(store, "other")
 
-    def test_what_was_loaded_does_not_change_afterwards(self, store: Store) -> None:
+    def test_what_was_loaded_does_not_change_afterwards(self, store: Store, writer: Writer) -> None:
         """A snapshot is a value, not a window on the store."""
-        writer = Writer(store)
         writer.serve(1)
         before = everything(store)
         shown = repr(before)
@@ -202,9 +193,8 @@ class LifecycleCases:
         assert store.load("study").seq == 1 + 20 + len(numbers)
         check_sums(store)
 
-    def test_everything_is_there_after_reopening(self, store: Store) -> None:
+    def test_everything_is_there_after_reopening(self, store: Store, writer: Writer) -> None:
         """Two studies, every kind of entry, every digit."""
-        writer = Writer(store)
         writer.traffic(seed=1, n_steps=120)
         change = Change(
             "space", {"n": 1e-300}, space={"new": [0.1 + 0.2]}, restart=Restart(1, 2, 3, 4)
@@ -218,9 +208,8 @@ class LifecycleCases:
         assert after == before
         store.close()
 
-    def test_a_reopened_store_goes_on(self, store: Store) -> None:
+    def test_a_reopened_store_goes_on(self, store: Store, writer: Writer) -> None:
         """Numbers count on, and what was told counts as told."""
-        writer = Writer(store)
         writer.serve(1, 2, at=200.0)
         writer.reward(1, 0.5)
         store = self.reopen(store)

@@ -12,6 +12,7 @@ from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, NewArm, NewPull, StaleView, Store
 from imabo.testing.stores.facts import (
     SPACE,
+    Cases,
     Writer,
     check_sums,
     everything,
@@ -67,7 +68,7 @@ def serve(
     return store.serve("study", seq=seq, at=300.0, pulls=pulls or usual, arms=arms or [], mark_at=2)
 
 
-class DecisionCases:
+class ServingCases(Cases):
     """Serving, marking, changing by hand, and refusing what rests on an old view."""
 
     def test_a_served_pull_and_its_new_arm_are_there(self, store: Store) -> None:
@@ -96,9 +97,8 @@ class DecisionCases:
         (arm,) = store.load("study").arms
         assert list(map(repr, arm.config.items())) == list(map(repr, CONFIG.items()))
 
-    def test_a_batch_is_one_transaction(self, store: Store) -> None:
+    def test_a_batch_is_one_transaction(self, store: Store, writer: Writer) -> None:
         """Several pulls move ``seq`` by one."""
-        writer = Writer(store)
         assert writer.serve(1, 2, 1, 3, at=200.0) == [1, 2, 3, 4]
         found = everything(store)
         assert found.snapshot.seq == 1
@@ -182,9 +182,8 @@ class DecisionCases:
         assert writer.serve(1, 3) == [3, 4]
         check_sums(store)
 
-    def test_states_change_by_hand(self, store: Store) -> None:
+    def test_states_change_by_hand(self, store: Store, writer: Writer) -> None:
         """Several arms in one change, with the state they were retired from."""
-        writer = Writer(store)
         writer.serve(1, 2, 3)
         change = Change(
             "state", {"why": "by hand"}, {1: ("paused", None), 3: ("retired", "paused")}
@@ -204,9 +203,8 @@ class DecisionCases:
         assert (kept.id, kept.origin, kept.tally.n_pulls) == (1, "manual", 0)
         assert store.load("study").totals.n_pulls == 0
 
-    def test_some_arms_are_read_as_they_are_among_all(self, store: Store) -> None:
+    def test_some_arms_are_read_as_they_are_among_all(self, store: Store, writer: Writer) -> None:
         """In order of their ids; an id that no arm has is left out."""
-        writer = Writer(store)
         writer.serve(1, 2, 3, 4, 2)
         writer.reward(2, 0.5)
         writer.put_state(4, "paused")
