@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, overload
 
@@ -143,20 +143,12 @@ def of_study(study: StudyRecord) -> dict[str, Any]:
 
 def of_space(study: int, space: Mapping[str, Any], restart: Restart) -> dict[str, Any]:
     """The columns of a new version of a space, but its number."""
-    return {
-        "study": study,
-        "space": dump(space),
-        "n_pulls": restart.n_pulls,
-        "n_rewards": restart.n_rewards,
-        "n_pending": restart.n_pending,
-        "n_arms": restart.n_arms,
-    }
+    return {"study": study, "space": dump(space), **asdict(restart)}
 
 
 def of_key(key: KeyRecord) -> dict[str, Any]:
     """An access key's columns."""
-    named = {field.name: getattr(key, field.name) for field in fields(key)}
-    return named | {"studies": dump_or_none(key.studies)}
+    return asdict(key) | {"studies": dump_or_none(key.studies)}
 
 
 def to_key(row: Sequence[Any]) -> KeyRecord:
@@ -187,6 +179,7 @@ class ArmRow(NamedTuple):
 
     def record(self, config: Config) -> ArmRecord:
         """The arm as a value."""
+        counts: Any = self[_TALLY_AT:]
         return ArmRecord(
             id=self.id,
             config=config,
@@ -196,16 +189,11 @@ class ArmRow(NamedTuple):
             parent=self.parent,
             mutated=self.mutated,
             admitted_at=self.admitted_at,
-            tally=Tally(
-                n_pulls=self.n_pulls,
-                n_rewards=self.n_rewards,
-                n_pending=self.n_pending,
-                reward_sum=self.reward_sum,
-                reward_squares=self.reward_squares,
-                marked_rewards=self.marked_rewards,
-                marked_sum=self.marked_sum,
-            ),
+            tally=Tally(*counts),
         )
+
+
+_TALLY_AT: Final = ArmRow._fields.index("n_pulls")
 
 
 def columns(of: type, table: str = "") -> str:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
-from imabo.stores.memory.rows import REWARDED, AllRows
+from imabo.stores.memory.rows import AllRows
 
 
 class MemoryHistory(History):
@@ -41,28 +41,14 @@ class MemoryHistory(History):
             study = self._all.study(name)
             entries = list(study.events)
             for i in filter(study.kept, range(len(study.arm))):
-                context = study.contexts.get(i)
-                entries.append(
-                    LogEntry(
-                        study.served_seq[i],
-                        "ask",
-                        study.served_at[i],
-                        pull=i + 1,
-                        arm=study.arm[i],
-                        reason=study.reasons[study.reason[i]],
-                        data=None if context is None else {"context": context},
-                    )
-                )
-                if study.state[i] == REWARDED:
-                    entries.append(
-                        LogEntry(
-                            study.rewarded_seq[i],
-                            "tell",
-                            study.rewarded_at[i],
-                            pull=i + 1,
-                            reward=study.reward[i],
-                        )
-                    )
+                pull, context = study.pull(i), study.contexts.get(i)
+                data = None if context is None else {"context": context}
+                what = (pull.number, pull.arm, pull.reason)
+                seq, told_at = study.served_seq[i], pull.rewarded_at
+                entries.append(LogEntry(seq, "ask", pull.served_at, *what, data=data))
+                if told_at is not None:
+                    seq, reward = study.rewarded_seq[i], pull.reward
+                    entries.append(LogEntry(seq, "tell", told_at, pull.number, reward=reward))
         yield from sorted(entries, key=lambda entry: (entry.seq, entry.pull or 0))
 
     def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:

@@ -82,7 +82,11 @@ class Connections:
     def read(
         self, statement: bytes, parameters: Parameters = NONE, *, study: str | None = None
     ) -> Found:
-        """The rows of one statement; of the turn's view when this thread holds the study."""
+        """The rows of one statement; of the turn's view when this thread holds the study.
+
+        A transaction of its own, sent again when the connection turns out to be dead. So if it
+        writes, it must do nothing when it was done already.
+        """
         with self.snapshot(statement, parameters, study=study, is_single=True) as (_, rows):
             return rows
 
@@ -128,14 +132,6 @@ class Connections:
             with self.returned(db):
                 yield db, rows
                 self._commit(db)
-
-    def write_at_once(self, statement: bytes, parameters: Parameters) -> Found:
-        """The rows of a statement that is a transaction of its own.
-
-        It is sent again when the connection turns out to be dead, so it must do nothing when it
-        was done already. Not for a study that this thread ``holds``: it would wait for itself.
-        """
-        return self.read(statement, parameters)
 
     def write_once(self, statement: bytes, parameters: Parameters) -> Found:
         """The rows of a statement that is a transaction of its own, and never sent again.

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Final, Literal
 
 import psycopg
@@ -146,52 +147,29 @@ def connect(limit_s: float, *args: Any, **kwargs: Any) -> LimitedConnection:
     anew, and not for finding these addresses.
     """
     deadline = _current.deadline or Deadline(limit_s)
-    attempt = _Attempt(args, kwargs)
-    try:
-        attempt.start()
-    except RuntimeError:  # at the end of the interpreter there are no new threads
-        attempt.run()
-    else:
-        attempt.join(deadline.left_s)
-    made = attempt.result()
-    made.limit_s = limit_s
-    return made
+    coming: Future[LimitedConnection] = Future()
 
-
-class _Attempt(threading.Thread):
-    """Connects; what comes when nobody waits for it any more is closed."""
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        super().__init__(name="imabo-connect", daemon=True)
-        self._given = args, kwargs
-        self._lock = threading.Lock()
-        self._is_over = False
-        self._made: LimitedConnection | None = None
-        self._error: Exception | None = None
-
-    def run(self) -> None:
-        """See ``Thread``."""
-        args, kwargs = self._given
+    def dial() -> None:
         try:
             made = LimitedConnection.connect(*args, **kwargs)
         except Exception as error:
-            self._error = error
+            with suppress(InvalidStateError):  # nobody waits for it any more
+                coming.set_exception(error)
             return
-        with self._lock:
-            if not self._is_over:
-                self._made = made
-                return
-        made.close()
+        try:
+            coming.set_result(made)
+        except InvalidStateError:
+            made.close()
 
-    def result(self) -> LimitedConnection:
-        """What it has by now."""
-        with self._lock:
-            self._is_over = True
-        if self._error is not None:
-            raise self._error
-        if self._made is None:
-            raise NotConnected("no connection in time")
-        return self._made
+    try:
+        threading.Thread(target=dial, name="imabo-connect", daemon=True).start()
+    except RuntimeError:  # at the end of the interpreter there are no new threads
+        dial()
+    if not wait([coming], timeout=deadline.left_s).done and coming.cancel():
+        raise NotConnected("no connection in time")
+    made = coming.result()
+    made.limit_s = limit_s
+    return made
 
 
 class Silence:

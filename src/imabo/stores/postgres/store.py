@@ -161,7 +161,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, Store):
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             meant = {"name": name, "token": token, "payload": self._connections.payload(0)}
-            if self._connections.write_at_once(statements.SERVE_AT_ONCE, served | meant):
+            if self._connections.read(statements.SERVE_AT_ONCE, served | meant):
                 return seq + 1
             # Not done, because something is to be refused: what it is comes out below.
         with self._connections.locking(name, token) as (db, study):

@@ -285,10 +285,10 @@ def _insert_pulls(
     db: sqlite3.Connection, study: int, seq: int, pulls: Sequence[NewPull], at: float
 ) -> None:
     """Serve arms that are there, and keep the milestone that is due."""
+    contexts = [None if new.context is None else dump(new.context) for new in pulls]
     rows = [
-        (study, new.number, new.arm, new.reason, at, seq, new.key, new.part)
-        + (None if new.context is None else dump(new.context),)
-        for new in pulls
+        (study, new.number, new.arm, new.reason, at, seq, new.key, new.part, context)
+        for new, context in zip(pulls, contexts, strict=True)
     ]
     db.executemany(statements.INSERT_PULLS, rows)
     counts = Counter([new.arm for new in pulls])
