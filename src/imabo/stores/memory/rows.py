@@ -6,9 +6,10 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from imabo.arms import PullState, Restart, Tally
+from imabo.arms import ArmState, PullState, Restart, Tally
 from imabo.stores.base import ArmRecord, NewArm, NewPull, StaleView, StudyRecord
 from imabo.stores.history import LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
@@ -19,30 +20,21 @@ PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
 
 
+@dataclass(slots=True)
 class ArmEntry:
     """An arm's facts and its counters, changed in place."""
 
-    __slots__ = (
-        "marked_rewards",
-        "marked_sum",
-        "n_pending",
-        "n_pulls",
-        "n_rewards",
-        "new",
-        "retired_from",
-        "reward_squares",
-        "reward_sum",
-        "seq",
-        "state",
-    )
-
-    def __init__(self, new: NewArm, seq: int) -> None:
-        self.new = new
-        self.state: Any = "active"
-        self.retired_from: Any = None
-        self.seq = seq
-        self.n_pulls = self.n_rewards = self.n_pending = self.marked_rewards = 0
-        self.reward_sum = self.reward_squares = self.marked_sum = 0.0
+    new: NewArm
+    seq: int
+    state: ArmState = "active"
+    retired_from: ArmState | None = None
+    n_pulls: int = 0
+    n_rewards: int = 0
+    n_pending: int = 0
+    reward_sum: float = 0.0
+    reward_squares: float = 0.0
+    marked_rewards: int = 0
+    marked_sum: float = 0.0
 
     def record(self) -> ArmRecord:
         """The arm as a value."""

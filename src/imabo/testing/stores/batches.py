@@ -94,20 +94,19 @@ class BatchCases(Cases):
         assert on_time.was_pending
         check_sums(store)
 
-    @pytest.mark.parametrize(
-        "context", [None, 7, "🎉", [1.5, None], {"user": {"id": "x"}, "n": 0.1}]
-    )
-    def test_a_context_comes_back_as_it_was(self, store: Store, context: Any) -> None:
+    def test_a_context_comes_back_as_it_was(self, store: Store, writer: Writer) -> None:
         """With the pull, and in the log."""
-        writer = Writer(store)
         writer.serve(1)
-        store.serve("study", seq=1, at=201.0, pulls=keyed_pulls(2, None, 1, context))
-        found = store.pull("study", 2)
-        assert found is not None
-        assert found.context == context
-        assert store.pulls("study")[1].context == context
-        data = [entry.data for entry in store.log("study")][-1]
-        assert data == (None if context is None else {"context": context})
+        contexts: list[Any] = [None, 7, 0, "🎉", [1.5, None], {"user": {"id": "x"}, "n": 0.1}]
+        for number, context in enumerate(contexts, start=2):
+            pulls = keyed_pulls(number, None, 1, context)
+            store.serve("study", seq=number - 1, at=201.0, pulls=pulls)
+            found = store.pull("study", number)
+            assert found == store.pulls("study")[-1]
+            assert found is not None
+            assert found.context == context
+            data = [entry.data for entry in store.log("study")][-1]
+            assert data == (None if context is None else {"context": context})
 
     def test_the_pulls_of_a_key_are_found_in_order(self, store: Store, writer: Writer) -> None:
         """Keys that are not there are left out; a key belongs to its study."""
