@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
@@ -146,7 +146,9 @@ def running() -> Iterator[AnyServer]:
 
 def of_database(url: str, name: str) -> str:
     """The URL of another database of the same server."""
-    return urlsplit(url)._replace(path=f"/{name}").geturl()
+    parts = urlsplit(url)
+    options = urlencode(parse_qsl(parts.query))  # a socket's folder, without slashes
+    return parts._replace(path=f"/{name}", query=options).geturl()
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from imabo.errors import InvalidSetting, StoreError
 from imabo.stores import open_store
 from imabo.stores.base import NewPull
 from imabo.stores.postgres import PostgresStore, pool
-from imabo.stores.postgres.limits import NotConnected, Silence, StillSilent, connect
+from imabo.stores.postgres.failures import NotConnected, StillSilent
+from imabo.stores.postgres.pool import Silence, connect
 from imabo.testing.audit import audit
 from imabo.testing.stores.facts import Writer, check_sums, everything
 from tests.postgres.server import AnyServer

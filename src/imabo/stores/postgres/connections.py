@@ -17,20 +17,18 @@ import psycopg
 from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.postgres import statements
 from imabo.stores.postgres.address import Address
-from imabo.stores.postgres.limits import (
+from imabo.stores.postgres.failures import NotAnswered, lost_commit, said, unusable
+from imabo.stores.postgres.listening import Listener
+from imabo.stores.postgres.pool import (
     DEFAULT_S,
+    MOST,
     Deadline,
     Kind,
     LimitedConnection,
-    NotAnswered,
+    Pool,
     as_verb,
     limited,
-    lost_commit,
-    said,
-    unusable,
 )
-from imabo.stores.postgres.listening import Listener
-from imabo.stores.postgres.pool import MOST, Pool
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
 from imabo.stores.rows import StudyHead
 

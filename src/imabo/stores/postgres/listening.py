@@ -11,8 +11,7 @@ from typing import Final
 
 import psycopg
 
-from imabo.stores.postgres.limits import Deadline, LimitedConnection, limited
-from imabo.stores.postgres.pool import Pool
+from imabo.stores.postgres.pool import Deadline, LimitedConnection, Pool, limited
 from imabo.stores.postgres.statements import LISTEN
 
 _SLICE_S: Final = 0.25  # how long a waiting thread takes to see that the store was closed

@@ -1,4 +1,8 @@
-"""The connections that a process has to PostgreSQL, and what each of them is told first.
+"""The connections that a process has to PostgreSQL: how long each may take, and a pool of them.
+
+The limit is on this side: a server that is stopped (SIGSTOP, a stuck disk, a host that is paused)
+leaves its sockets open. No timeout of its own and none of TCP ends such a wait, so each wait has a
+deadline here.
 
 The pool is our own: psycopg's makes connections in threads of its own, which the child of a fork
 does not have, and says of a server that refuses them only that none came in time.
@@ -8,24 +12,28 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, Final
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any, Final, Literal
 
 import psycopg
 from psycopg.adapt import AdaptersMap, Dumper
 from psycopg.types.numeric import Int8Dumper
 
-from imabo.stores.postgres.limits import (
-    FIRST_WORD_S,
-    AllInUse,
-    Deadline,
-    LimitedConnection,
-    Silence,
-    connect,
-    limited,
-)
+from imabo.stores.postgres.failures import AllInUse, NotAnswered, NotConnected, StillSilent
 
+DEFAULT_S: Final = 8.0  # a request that waits for one that failed is still answered within 10 s
+FIRST_WORD_S: Final = 2.0  # what a server that was silent gets to show that it is back
+_QUIET_S: Final = 0.5  # how long a silent server is left alone
+# A statement by itself, a transaction that writes, one that sees a single moment.
+Kind = Literal["single", "write", "snapshot"]
+_LEVELS: Final = {
+    "write": psycopg.IsolationLevel.READ_COMMITTED,
+    "snapshot": psycopg.IsolationLevel.REPEATABLE_READ,
+}
+_NOTHING: Final[AbstractContextManager[None]] = nullcontext()
 # Nobody waits for ever: not for a server that does not answer (``limits``), nor for a host that is
 # gone, nor for a study that another process holds.
 _CONNECT: Final = {
@@ -65,6 +73,167 @@ MOST: Final = 32  # connections at once; others wait for one of them
 _KEPT: Final = 16  # of these, how many stay open when nobody uses them
 
 
+class Deadline:
+    """When a verb must be over.
+
+    Args:
+        limit_s: From now on.
+        is_alive: For what may take long: says at the end whether the server answers others, and
+            then the time begins anew.
+    """
+
+    def __init__(self, limit_s: float, is_alive: Callable[[], bool] | None = None) -> None:
+        self._limit_s = limit_s
+        self._is_alive = is_alive
+        self._ends_at = time.monotonic() + limit_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until then."""
+        return max(self._ends_at - time.monotonic(), 0.0)
+
+    def check(self) -> None:
+        """Raise ``NotAnswered`` when it is over."""
+        if time.monotonic() < self._ends_at:
+            return
+        if self._is_alive is None or not self._is_alive():
+            raise NotAnswered(f"no answer within {self._limit_s:g} s")
+        self._ends_at = time.monotonic() + self._limit_s
+
+
+class _OfThread(threading.local):
+    deadline: Deadline | None = None
+
+
+_current: Final = _OfThread()
+
+
+class limited:  # noqa: N801 - a block, not a thing; a class because it is on every verb's way
+    """All that this thread waits for has one deadline; with None, each wait has one of its own."""
+
+    __slots__ = ("_before", "_deadline")
+
+    def __init__(self, deadline: Deadline | None) -> None:
+        self._deadline = deadline
+
+    def __enter__(self) -> None:
+        self._before, _current.deadline = _current.deadline, self._deadline
+
+    def __exit__(self, *_: object) -> None:
+        _current.deadline = self._before
+
+
+def as_verb(limit_s: float) -> limited:
+    """A verb with a deadline; within another verb, a part of that one."""
+    return limited(_current.deadline or Deadline(limit_s))
+
+
+class LimitedConnection(psycopg.Connection[Any]):
+    """A connection that waits for its server until the thread's deadline, and then is closed."""
+
+    limit_s: float = DEFAULT_S  # where the thread has no deadline
+    age: int = 0  # of the pool, when this one was made
+    is_lost: bool = False  # when it came back to the pool
+    _kind: Kind = "single"
+
+    def begin_as(self, kind: Kind) -> None:
+        """What the next statement begins; the connection was made for single ones."""
+        if kind != self._kind:
+            self.autocommit = kind == "single"
+            if kind != "single":
+                self.isolation_level = _LEVELS[kind]
+            self._kind = kind
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **kwargs: Any) -> Any:
+        """See ``psycopg.Connection``: every statement comes through here."""
+        deadline = _current.deadline or Deadline(self.limit_s)
+        try:
+            return super().wait(_until(gen, deadline), *args, **kwargs)
+        except NotAnswered:
+            # Nobody can tell what a later answer would belong to.
+            self.close()
+            raise
+
+
+def _until(gen: Generator[Any, Any, Any], deadline: Deadline) -> Generator[Any, Any, Any]:
+    """The steps of a generator of psycopg; between them it is woken several times a second."""
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            wanted = gen.send(ready)  # an answer that is here counts, however late
+            deadline.check()
+    except StopIteration as end:
+        return end.value
+
+
+def connect(limit_s: float, *args: Any, **kwargs: Any) -> LimitedConnection:
+    """Connect before the thread's deadline.
+
+    In a thread of its own: the driver's timeout is 2 s or more, counts for each address of a host
+    anew, and not for finding these addresses.
+    """
+    deadline = _current.deadline or Deadline(limit_s)
+    coming: Future[LimitedConnection] = Future()
+
+    def dial() -> None:
+        try:
+            made = LimitedConnection.connect(*args, **kwargs)
+        except Exception as error:
+            with suppress(InvalidStateError):  # nobody waits for it any more
+                coming.set_exception(error)
+            return
+        try:
+            coming.set_result(made)
+        except InvalidStateError:
+            made.close()
+
+    try:
+        threading.Thread(target=dial, name="imabo-connect", daemon=True).start()
+    except RuntimeError:  # at the end of the interpreter there are no new threads
+        dial()
+    if not wait([coming], timeout=deadline.left_s).done and coming.cancel():
+        raise NotConnected("no connection in time")
+    made = coming.result()
+    made.limit_s = limit_s
+    return made
+
+
+class Silence:
+    """Remembers that the server did not answer, so that not everybody waits to find out again.
+
+    For a moment nothing is sent to it. Then one thread at a time tries, with little patience.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Know nothing, as at the start and in the child of a fork."""
+        self._again_at: float | None = None
+        self._trying = threading.Lock()
+
+    def begin(self) -> None:
+        """The server did not answer."""
+        self._again_at = time.monotonic() + _QUIET_S
+
+    def first_word(self) -> AbstractContextManager[None]:
+        """Around what makes sure of a connection to the server."""
+        return _NOTHING if self._again_at is None else self._trial(self._again_at)
+
+    @contextmanager
+    def _trial(self, again_at: float) -> Iterator[None]:
+        if time.monotonic() < again_at or not self._trying.acquire(blocking=False):
+            raise StillSilent("it did not answer a moment ago")
+        try:
+            left_s = FIRST_WORD_S if _current.deadline is None else _current.deadline.left_s
+            with limited(Deadline(min(left_s, FIRST_WORD_S))):
+                yield
+            self._again_at = None
+        finally:
+            self._trying.release()
+
+
 class _ListDumper(Dumper):
     """A list as an array's text, which takes a fraction of the time that the driver's own takes."""
 
@@ -77,7 +246,7 @@ def array_of(values: list[Any]) -> str:
 
     Example:
         >>> print(array_of([1, 0.25, None]), array_of(['say "a"', None]))
-        {1, 0.25, null} {"say \\"a\\"",null}
+        {1, 0.25, null} {"say \"a\"",null}
     """
     if any(isinstance(value, str) for value in values):
         return f"{{{','.join('null' if text is None else _quoted(text) for text in values)}}}"

@@ -30,8 +30,7 @@ from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections
 from imabo.stores.postgres.history import LARGEST, PostgresHistory
 from imabo.stores.postgres.keys import PostgresKeys
-from imabo.stores.postgres.limits import DEFAULT_S, LimitedConnection
-from imabo.stores.postgres.pool import MOST
+from imabo.stores.postgres.pool import DEFAULT_S, MOST, LimitedConnection
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.statements import Served
 from imabo.stores.refusals import misfit, study_exists
