@@ -61,7 +61,7 @@ HOMES: dict[str, set[str]] = {
     },
     "cli": {"rich", "shtab"},
     "client": {"httpx"},
-    "stores/postgres": {"psycopg", "sqlalchemy"},
+    "stores/postgres": {"psycopg"},
 }
 
 CODES = {

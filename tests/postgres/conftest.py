@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from imabo.stores.postgres import PostgresStore
-from tests.postgres.server import postgres_server, postgres_url
+from tests.postgres.server import empty_url, postgres_server, postgres_url
 
-__all__ = ["postgres_server", "postgres_store", "postgres_url"]
+__all__ = ["empty_url", "postgres_server", "postgres_store", "postgres_url"]
 
 
 @pytest.fixture

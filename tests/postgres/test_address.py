@@ -7,10 +7,11 @@ import sys
 import traceback
 
 import pytest
-from sqlalchemy.engine import make_url
 
 from imabo.errors import InvalidSetting, StoreError
 from imabo.stores import open_store
+from imabo.stores.postgres.address import parsed
+from tests.postgres.server import of_database
 
 SECRET = "s3cr3t-Pa55"
 NOBODY = f"postgresql://anna:{SECRET}@127.0.0.1:1/tuning"  # nothing listens on port 1
@@ -30,7 +31,7 @@ def test_an_absent_server_is_named_without_the_password(url: str) -> None:
 
 
 def test_an_absent_database_is_an_error_of_the_store(postgres_url: str) -> None:
-    url = make_url(postgres_url).set(database="nowhere").render_as_string(hide_password=False)
+    url = of_database(postgres_url, "nowhere")
     with pytest.raises(StoreError, match='database "nowhere" does not exist'):
         open_store(url)
 
@@ -51,14 +52,35 @@ def test_a_url_that_is_no_good_is_refused_without_the_password(url: str) -> None
     assert SECRET not in told(caught.value)
 
 
-@pytest.mark.parametrize("missing", ["sqlalchemy", "psycopg"])
-def test_a_missing_driver_names_the_extra(missing: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("postgresql:///tuning", {"dbname": "tuning"}),
+        (
+            "postgresql+psycopg://an%40na:p%2Fw@h:5433/my%20db?sslmode=require",
+            {"user": "an@na", "password": "p/w", "host": "h", "port": "5433", "dbname": "my db"}
+            | {"sslmode": "require"},
+        ),
+        ("postgresql://anna:p/:w@h/db", {"user": "anna", "password": "p/:w", "host": "h"}),
+        ("postgresql://[::1]:5433/db", {"host": "::1", "port": "5433"}),
+        ("postgresql://anna:@/db?host=/run/postgresql", {"host": "/run/postgresql"}),
+        ("postgresql:///db?host=a:1&host=b:2", {"host": "a,b", "port": "1,2"}),
+        ("postgresql:///db?host=a,b&port=1,2", {"host": "a,b", "port": "1,2"}),
+        ("postgresql://h1,h2/db?connect_timeout=3", {"host": "h1,h2", "connect_timeout": "3"}),
+    ],
+)
+def test_a_url_becomes_what_the_driver_is_told(url: str, options: dict[str, str]) -> None:
+    usual = {"dbname": "db", "user": "anna"} if "anna:" in url else {"dbname": "db"}
+    assert parsed(url).options == usual | options
+
+
+def test_a_missing_driver_names_the_extra() -> None:
     code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import sys; sys.modules['psycopg'] = None\n"
         "from imabo.errors import MissingExtra\nfrom imabo.stores import open_store\n"
         "try:\n    open_store('postgresql://host/tuning')\n"
         "except MissingExtra as error:\n    print(error)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert missing in ran.stdout
+    assert "needs psycopg" in ran.stdout
     assert 'pip install "imabo[postgres]"' in ran.stdout

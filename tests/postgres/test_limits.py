@@ -15,8 +15,9 @@ from imabo import Float, Space, Study, oracles, policies
 from imabo.errors import InvalidSetting, StoreError
 from imabo.stores import open_store
 from imabo.stores.base import NewPull
-from imabo.stores.postgres import PostgresStore, connections
-from imabo.stores.postgres.limits import NotConnected, Silence, StillSilent, connect
+from imabo.stores.postgres import PostgresStore, pool
+from imabo.stores.postgres.failures import NotConnected, StillSilent
+from imabo.stores.postgres.pool import Silence, connect
 from imabo.testing.audit import audit
 from imabo.testing.stores.facts import Writer, check_sums, everything
 from tests.postgres.server import AnyServer
@@ -281,7 +282,7 @@ def test_a_server_that_is_slow_to_begin_a_session_is_opened_all_the_same(
 ) -> None:
     """Whether it answers others is asked while the first connection is still being made."""
     slow = {"extra_float_digits": "3; SELECT pg_sleep(0.5)"}
-    monkeypatch.setattr(connections, "_SETTINGS", slow)
+    monkeypatch.setattr(pool, "_SETTINGS", slow)
     PostgresStore(postgres_url, limit_s=0.2).close()
 
 

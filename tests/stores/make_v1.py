@@ -11,7 +11,7 @@ from contextlib import closing
 from itertools import count
 
 from imabo import Choice, Float, Int, Space, Study
-from imabo.stores.connections import connect
+from imabo.stores.sqlite.connections import connect
 
 
 def play(store: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from imabo.stores import SQLiteStore
-from imabo.stores.milestones import is_milestone, is_wider, milestone_width, superfluous
+from imabo.stores.rules import is_milestone, is_wider, milestone_width, superfluous
 from imabo.testing.stores.facts import Writer
 
 

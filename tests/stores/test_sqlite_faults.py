@@ -20,7 +20,7 @@ from imabo import Study
 from imabo.errors import StoreClosed, StoreError
 from imabo.stores import SQLiteStore
 from imabo.stores.base import Change
-from imabo.stores.connections import Connections
+from imabo.stores.sqlite.connections import Connections
 from imabo.testing.stores.facts import Writer, check_sums, everything, study_record
 from tests.stores.children.fork import ROUNDS
 from tests.stores.processes import run

@@ -17,7 +17,7 @@ import pytest
 from imabo import Study
 from imabo.errors import InvalidSetting, SchemaTooNew, StoreError
 from imabo.stores import SQLiteStore, open_store
-from imabo.stores.connections import connect
+from imabo.stores.sqlite.connections import connect
 from imabo.testing.stores.facts import Writer, everything
 from tests.stores.processes import run_together
 

@@ -11,8 +11,8 @@ import pytest
 
 from imabo import Choice, Float, Int, Space, Study, oracles, policies
 from imabo.stores import SQLiteStore
-from imabo.stores.connections import connect
-from imabo.stores.schema import STEPS, upgrade, version_of
+from imabo.stores.sqlite.connections import connect
+from imabo.stores.sqlite.schema import STEPS, upgrade, version_of
 from imabo.testing.stores.facts import Writer, beliefs_of, everything, memory_of
 from tests.stores.children.upgrade import NEXT_STEP
 from tests.stores.processes import run_together

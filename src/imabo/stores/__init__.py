@@ -49,7 +49,7 @@ def _open_postgres(url: str, limit_s: float | None) -> Store:
         from imabo.stores.postgres import PostgresStore
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in ("sqlalchemy", "psycopg"):
+        if package != "psycopg":
             raise
         raise MissingExtra(
             f"a PostgreSQL store needs {package}, which is not installed",

@@ -43,7 +43,7 @@ follow from it; what the facts mean is the business of policies. In prose, which
   the list of pulls no longer have them, nor their keys.
 * Now and then ``serve`` keeps a milestone: the counters of the study, and every arm's number of
   pulls, right after what it served. It does so when the number of pulls passes a multiple of the
-  current width (``milestones.milestone_width``: a power of two, at least 8, that doubles whenever
+  current width (``rules.milestone_width``: a power of two, at least 8, that doubles whenever
   there would be more than 128), in the same transaction, and not when it is refused. When the width
   has doubled, one milestone stays for each multiple, the first at or after it. So there are about
   64 to 128, however long the study. ``prune`` leaves them; a study that is older than milestones
@@ -54,31 +54,24 @@ follow from it; what the facts mean is the business of policies. In prose, which
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from imabo.arms import ArmState, Origin, PullState, Restart, Tally, Totals
+from imabo.arms import ArmState, Origin, Restart, Tally, Totals
 from imabo.errors import RewardConflict
 from imabo.space import Config
+from imabo.stores.history import History, LogEntry, Milestone, PullRecord
+from imabo.stores.keys import KeyRecord, Keys
+from imabo.stores.rules import Rewarded, steady
 
-CLOCK_SLACK_S: Final = 600.0  # clocks of several machines differ by less
-
-
-def steady(at: float, last_at: float) -> float:
-    """The time to write down for something that happens now.
-
-    Args:
-        at: What the clock says.
-        last_at: The time of the last write.
-
-    Example:
-        >>> steady(101.0, 100.0), steady(99.0, 100.0), steady(100.0, 86_500.0)
-        (101.0, 100.0, 100.0)
-    """
-    return at if last_at - at > CLOCK_SLACK_S else max(at, last_at)
+__all__ = [
+    "ArmRecord", "Change", "Expired", "History", "KeyRecord", "Keys", "LogEntry", "Milestone",
+    "NewArm", "NewPull", "Placed", "PullRecord", "Rewarded", "Snapshot", "StaleView", "Store",
+    "StudyRecord", "steady",
+]  # fmt: skip
 
 
 class StaleView(Exception):
@@ -150,36 +143,6 @@ class NewPull:
 
 
 @dataclass(frozen=True, slots=True)
-class PullRecord:
-    """A pull as the store has it."""
-
-    number: int
-    arm: int
-    reason: str
-    state: PullState
-    served_at: float
-    reward: float | None
-    rewarded_at: float | None
-    context: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRecord:
-    """An access key: what it allows, and the hash of its secret.
-
-    ``studies`` limits it to studies of these names; None is all of them, also later ones.
-    """
-
-    id: str
-    name: str
-    role: Literal["reader", "writer", "admin"]
-    studies: tuple[str, ...] | None
-    secret_hash: str
-    created_at: float
-    revoked_at: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A study at one ``seq``; ``arms`` are all of them, or those changed since an earlier one.
 
@@ -211,16 +174,6 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewarded:
-    """What a reward did: ``fresh`` is false for a repetition, which changed nothing."""
-
-    arm: int
-    fresh: bool
-    was_pending: bool
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
 class Expired:
     """How many pending pulls of which arms expired, and the oldest that still waits."""
 
@@ -245,53 +198,7 @@ class Change:
     memory: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One thing that happened, in the order of ``seq``: ``ask``, ``tell``, ``expire`` or a change.
-
-    For an ask, ``pull`` and ``arm`` say what was served; for a tell, ``reward`` its value.
-    """
-
-    seq: int
-    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "drift"]
-    at: float
-    pull: int | None = None
-    arm: int | None = None
-    reason: str | None = None
-    reward: float | None = None
-    data: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Milestone:
-    """The counters of a study at one moment of its past, kept when enough pulls had passed.
-
-    Differences of two milestones are what happened in between: the traffic of each arm, and the
-    number, the sum and the squares of the rewards that arrived.
-
-    Args:
-        at: The time of the serve that reached it.
-        n_pulls: Pulls right after that serve, its own included; so with the other counts.
-        n_rewards: Rewards so far.
-        n_pending: Pulls that wait for their reward.
-        reward_sum: The sum of the rewards over all arms, in the study's own units.
-        reward_squares: The sum of their squares.
-        n_active: Arms that were not retired.
-        arm_pulls: The pulls of arm 1, 2, 3, ..., which are all arms that there were;
-            equal to a tuple of them.
-    """
-
-    at: float
-    n_pulls: int
-    n_rewards: int
-    n_pending: int
-    reward_sum: float
-    reward_squares: float
-    n_active: int
-    arm_pulls: Sequence[int]
-
-
-class Store(ABC):
+class Store(History, Keys):
     """Where studies live. Safe to share between threads.
 
     Attributes:
@@ -340,10 +247,6 @@ class Store(ABC):
         """
         wanted = set(ids)
         return [arm for arm in self.load(name).arms if arm.id in wanted]
-
-    @abstractmethod
-    def spaces(self, name: str) -> list[Mapping[str, Any]]:
-        """Every space version of a study, the first one first."""
 
     @abstractmethod
     def serve(
@@ -407,50 +310,11 @@ class Store(ABC):
         """Commit a change by hand, or one that was noticed; returns the new ``seq``."""
 
     @abstractmethod
-    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
-        """Pulls with a number above ``after``, in order."""
-
-    @abstractmethod
-    def pull(self, name: str, number: int) -> PullRecord | None:
-        """One pull."""
-
-    @abstractmethod
-    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
-        """The pulls of each of these keys that there are, by their parts."""
-
-    @abstractmethod
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
         """Forget at most ``limit`` finished pulls that were served before a time; how many.
 
         Their rewards stay counted. A pending pull is never forgotten.
         """
-
-    @abstractmethod
-    def log(self, name: str) -> Iterator[LogEntry]:
-        """Everything that happened, in order; one ``expire`` entry a transaction."""
-
-    @abstractmethod
-    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
-        """The newest changes (all kinds of ``Change``), the oldest of them first.
-
-        At most ``limit``, which is at least 0. Never reads the pulls, however many there are.
-        """
-
-    @abstractmethod
-    def milestones(self, name: str) -> list[Milestone]:
-        """What was kept of the study's past, in order; at most 256, however long it is."""
-
-    @abstractmethod
-    def put_key(self, key: KeyRecord) -> None:
-        """Add an access key; ``StoreError`` when its id is taken."""
-
-    @abstractmethod
-    def keys(self) -> list[KeyRecord]:
-        """Every access key, revoked ones too, in order of creation."""
-
-    @abstractmethod
-    def revoke_key(self, key_id: str, *, at: float) -> bool:
-        """Revoke a key; False when there is no such key. Again, it changes nothing."""
 
     def probe(self) -> None:
         """Write something that means nothing, as durably as all else; raises when that fails.

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imabo.arms import Ints, Restart, Tally, Totals
+from imabo.arms import ArmState, Ints, Origin, Restart, Tally, Totals
 from imabo.space import Config
-from imabo.stores.base import (
-    ArmRecord,
-    LogEntry,
-    Milestone,
-    NewPull,
-    PullRecord,
-    Snapshot,
-    StudyRecord,
-)
+from imabo.stores.base import ArmRecord, NewPull, Snapshot, StudyRecord
+from imabo.stores.history import LogEntry, Milestone, PullRecord
+from imabo.stores.keys import KeyRecord
 
 
 def dump(value: object) -> str:
@@ -34,6 +28,11 @@ def dump_or_none(value: object) -> str | None:
     return None if value is None else dump(value)
 
 
+def load_or_none(text: str | None) -> Any:
+    """A value from its JSON; None stays None."""
+    return None if text is None else json.loads(text)
+
+
 def numbered(pulls: Sequence[NewPull], first: int) -> list[NewPull]:
     """Pulls that count on from a number, whatever theirs was."""
     return [
@@ -42,43 +41,170 @@ def numbered(pulls: Sequence[NewPull], first: int) -> list[NewPull]:
     ]
 
 
-def to_snapshot(name: str, facts: Sequence[Any], arms: Sequence[ArmRecord]) -> Snapshot:
-    """A study, from its columns.
+class StudyHead(NamedTuple):
+    """What a write needs to know of its study."""
 
-    Args:
-        name: Its name.
-        facts: Token, seed, policy, oracle, ends of the rewards, window, time of creation, seq; four
-            totals, marked_at, last_at; the first space; version, space and the four counts of its
-            restart; the beliefs, the memory and the time of the oldest pending pull.
-        arms: Its arms.
-    """
-    token, seed, policy, oracle, low, high, window_s, created_at, seq, *rest = facts
-    *totals, marked_at, last_at, first, version, space = rest[:9]
-    *restart, beliefs, memory, oldest = rest[9:]
+    id: int
+    token: str
+    seq: int
+    n_pulls: int
+    reward_sum: float
+    last_at: float
+
+
+class StudyRow(NamedTuple):
+    """A study; documents are JSON, in rows below as well."""
+
+    id: int
+    token: str
+    seed: str
+    policy: str
+    oracle: str
+    reward_low: float | None
+    reward_high: float | None
+    window_s: float | None
+    created_at: float
+    seq: int
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    reward_sum: float
+    marked_at: int
+    last_at: float
+
+
+class SpaceRow(NamedTuple):
+    """A version of a study's space, with the counts at its restart."""
+
+    version: int
+    space: str
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    n_arms: int
+
+
+class Beside(NamedTuple):
+    """What other tables have of a study: its first space, newer documents, who waits longest."""
+
+    first_space: str
+    beliefs: str | None
+    memory: str | None
+    oldest_pending_at: float | None
+
+
+def to_snapshot(
+    name: str, study: StudyRow, latest: SpaceRow, beside: Beside, arms: Sequence[ArmRecord]
+) -> Snapshot:
+    """A study, from its rows."""
+    low, high = study.reward_low, study.reward_high
     return Snapshot(
         study=StudyRecord(
             name=name,
-            token=token,
-            seed=int(seed),
-            space=json.loads(first),
-            policy=json.loads(policy),
-            oracle=json.loads(oracle),
-            reward_range=None if low is None else (low, high),
-            window_s=window_s,
-            created_at=created_at,
+            token=study.token,
+            seed=int(study.seed),
+            space=json.loads(beside.first_space),
+            policy=json.loads(study.policy),
+            oracle=json.loads(study.oracle),
+            reward_range=None if low is None or high is None else (low, high),
+            window_s=study.window_s,
+            created_at=study.created_at,
         ),
-        seq=seq,
-        space_version=version,
-        space=json.loads(space),
-        restart=Restart(*restart),
-        totals=Totals(*totals),
-        marked_at=marked_at,
+        seq=study.seq,
+        space_version=latest.version,
+        space=json.loads(latest.space),
+        restart=Restart(latest.n_pulls, latest.n_rewards, latest.n_pending, latest.n_arms),
+        totals=Totals(study.n_pulls, study.n_rewards, study.n_pending, study.reward_sum),
+        marked_at=study.marked_at,
         arms=arms,
-        last_at=last_at,
-        oldest_pending_at=oldest,
-        beliefs=None if beliefs is None else json.loads(beliefs),
-        memory=None if memory is None else json.loads(memory),
+        last_at=study.last_at,
+        oldest_pending_at=beside.oldest_pending_at,
+        beliefs=load_or_none(beside.beliefs),
+        memory=load_or_none(beside.memory),
     )
+
+
+def of_study(study: StudyRecord) -> dict[str, Any]:
+    """A new study's columns."""
+    low, high = study.reward_range or (None, None)
+    return {
+        "name": study.name,
+        "token": study.token,
+        "seed": str(study.seed),
+        "policy": dump(study.policy),
+        "oracle": dump(study.oracle),
+        "reward_low": low,
+        "reward_high": high,
+        "window_s": study.window_s,
+        "created_at": study.created_at,
+        "last_at": study.created_at,
+    }
+
+
+def of_space(study: int, space: Mapping[str, Any], restart: Restart) -> dict[str, Any]:
+    """The columns of a new version of a space, but its number."""
+    return {"study": study, "space": dump(space), **asdict(restart)}
+
+
+def of_key(key: KeyRecord) -> dict[str, Any]:
+    """An access key's columns."""
+    return asdict(key) | {"studies": dump_or_none(key.studies)}
+
+
+def to_key(row: Sequence[Any]) -> KeyRecord:
+    """An access key, from the columns of its record."""
+    key_id, name, role, studies, *rest = row
+    named = None if studies is None else tuple(json.loads(studies))
+    return KeyRecord(key_id, name, role, named, *rest)
+
+
+class ArmRow(NamedTuple):
+    """An arm with its counters."""
+
+    id: int
+    config: str
+    origin: Origin
+    state: ArmState
+    retired_from: ArmState | None
+    parent: int | None
+    mutated: str | None
+    admitted_at: float
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    reward_sum: float
+    reward_squares: float
+    marked_rewards: int
+    marked_sum: float
+
+    def record(self, config: Config) -> ArmRecord:
+        """The arm as a value."""
+        counts: Any = self[_TALLY_AT:]
+        return ArmRecord(
+            id=self.id,
+            config=config,
+            origin=self.origin,
+            state=self.state,
+            retired_from=self.retired_from,
+            parent=self.parent,
+            mutated=self.mutated,
+            admitted_at=self.admitted_at,
+            tally=Tally(*counts),
+        )
+
+
+_TALLY_AT: Final = ArmRow._fields.index("n_pulls")
+
+
+def columns(of: type, table: str = "") -> str:
+    """The columns that a row or a record is made of, as a statement names them, in order.
+
+    Example:
+        >>> columns(SpaceRow)
+        'version, space, n_pulls, n_rewards, n_pending, n_arms'
+    """
+    named = getattr(of, "_fields", None) or [field.name for field in fields(of)]
+    return ", ".join(f"{table}.{name}" if table else name for name in named)
 
 
 class ArmRows(Sequence[ArmRecord]):
@@ -97,11 +223,7 @@ class ArmRows(Sequence[ArmRecord]):
         ([3], [{'x': 0.5}], 2)
     """
 
-    COLUMNS: Final = (
-        *("id", "config", "origin", "state", "retired_from", "parent", "mutated", "admitted_at"),
-        *("n_pulls", "n_rewards", "n_pending", "reward_sum", "reward_squares"),
-        *("marked_rewards", "marked_sum"),
-    )
+    COLUMNS: Final = ArmRow._fields
 
     def __init__(
         self, rows: Sequence[Sequence[Any]], known: Mapping[int, Config] | None = None
@@ -125,14 +247,14 @@ class ArmRows(Sequence[ArmRecord]):
             row = self._rows[place]
             known = self._known.get(row[0])
             config = json.loads(row[1]) if known is None else dict(known)
-            record = self._records[place] = _arm(row, config)
+            record = self._records[place] = ArmRow._make(row).record(config)
         return record
 
     def __iter__(self) -> Iterator[ArmRecord]:
         if None in self._records:
             for place, config in enumerate(self.configs()):
                 if self._records[place] is None:
-                    self._records[place] = _arm(self._rows[place], dict(config))
+                    self._records[place] = ArmRow._make(self._rows[place]).record(dict(config))
         return (record for record in self._records if record is not None)
 
     def __eq__(self, other: object) -> bool:
@@ -162,21 +284,6 @@ class ArmRows(Sequence[ArmRecord]):
         rows = {row[0]: row for row in self._rows}
         rows.update((row[0], row) for row in newer._rows)
         return ArmRows([rows[arm] for arm in sorted(rows)], known)
-
-
-def _arm(row: Sequence[Any], config: Config) -> ArmRecord:
-    arm, _, origin, state, retired_from, parent, mutated, admitted_at, *tally = row
-    return ArmRecord(
-        id=arm,
-        config=config,
-        origin=origin,
-        state=state,
-        retired_from=retired_from,
-        parent=parent,
-        mutated=mutated,
-        admitted_at=admitted_at,
-        tally=Tally(*tally),
-    )
 
 
 class PullCounts(Sequence[int]):
@@ -232,10 +339,19 @@ class PullCounts(Sequence[int]):
 
 
 def to_pull(row: Sequence[Any]) -> PullRecord:
-    """A pull, from its columns."""
-    number, arm, reason, state, served_at, reward, rewarded_at, context = row
-    facts = None if context is None else json.loads(context)
-    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, facts)
+    """A pull, from the columns of its record; the context is the last, and JSON."""
+    number, arm, reason, state, served_at, reward, rewarded_at, text = row
+    context = load_or_none(text)
+    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context)
+
+
+def to_entry(row: Sequence[Any]) -> LogEntry:
+    """An entry of the log, from the columns of its record; the data is the last, and JSON."""
+    seq, kind, at, pull, arm, reason, reward, text = row
+    data = load_or_none(text)
+    if kind == "ask" and data is not None:
+        data = {"context": data}
+    return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data)
 
 
 def to_change(row: Sequence[Any]) -> LogEntry:
@@ -245,15 +361,5 @@ def to_change(row: Sequence[Any]) -> LogEntry:
 
 
 def to_milestone(row: Sequence[Any]) -> Milestone:
-    """A milestone, from its columns."""
-    at, n_pulls, n_rewards, n_pending, reward_sum, reward_squares, n_active, arm_pulls = row
-    return Milestone(
-        at=at,
-        n_pulls=n_pulls,
-        n_rewards=n_rewards,
-        n_pending=n_pending,
-        reward_sum=reward_sum,
-        reward_squares=reward_squares,
-        n_active=n_active,
-        arm_pulls=PullCounts(arm_pulls),
-    )
+    """A milestone, from the columns of its record; the pulls of the arms are the last, and JSON."""
+    return replace(Milestone(*row), arm_pulls=PullCounts(row[-1]))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sqlalchemy import create_engine
+import psycopg
 
-from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.schema import STEPS, upgrade
 from tests.stores.processes import answer, wait_for_start
 
@@ -17,10 +16,8 @@ NEXT_STEP = (
 
 def main() -> None:
     for url in wait_for_start():
-        engine = create_engine(parsed(url))
-        with engine.connect() as db:
+        with psycopg.connect(url) as db:
             upgrade(db, "the database", (*STEPS, NEXT_STEP))
-        engine.dispose()
     answer("upgraded")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from imabo.stores.schema import STEPS, upgrade
+from imabo.stores.sqlite.schema import STEPS, upgrade
 from tests.stores.processes import answer, wait_for_start
 
 NEXT_STEP = (

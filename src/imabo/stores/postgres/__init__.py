@@ -1,4 +1,4 @@
-"""The store that several machines share: PostgreSQL, through SQLAlchemy Core and psycopg.
+"""The store that several machines share: PostgreSQL, through psycopg.
 
 Nothing imports this package until a ``postgresql://`` store is opened.
 """

@@ -1,9 +1,11 @@
-"""Connections to PostgreSQL: a pool, transactions that lock a study first, turns, forks."""
+"""Transactions of PostgreSQL: such that lock a study first, turns, forks, what others are told."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,66 +13,26 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import psycopg
-from sqlalchemy import Connection, Engine, Executable, create_engine, event
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import NullPool
 
-from imabo.errors import StoreError
-from imabo.stores.postgres.address import shown
-from imabo.stores.postgres.limits import (
+from imabo.errors import StoreError, UnknownStudy
+from imabo.stores.postgres import statements
+from imabo.stores.postgres.address import Address
+from imabo.stores.postgres.failures import NotAnswered, lost_commit, said, unusable
+from imabo.stores.postgres.listening import Listener
+from imabo.stores.postgres.pool import (
     DEFAULT_S,
-    FIRST_WORD_S,
+    MOST,
     Deadline,
-    NotAnswered,
-    Silence,
+    Kind,
+    LimitedConnection,
+    Pool,
     as_verb,
-    connect,
     limited,
 )
-from imabo.stores.postgres.listening import Listener, Notifier
-from imabo.stores.postgres.refusals import cause_of, lost_commit, said, unusable
-from imabo.stores.postgres.statements import studies
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
+from imabo.stores.rows import StudyHead
 
-# Nobody waits for ever: not for a server that does not answer (``limits``), nor for a host that is
-# gone, nor for a study that another process holds.
-_CONNECT: Final = {
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-    "client_encoding": "utf8",
-    "application_name": "imabo",
-}
-_SETTINGS: Final = {
-    "extra_float_digits": "3",
-    "lock_timeout": "'60s'",  # for what takes long; verbs have less
-    "idle_in_transaction_session_timeout": "'120s'",
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
-# Every statement is written so that an index finds its rows and a hash joins them to arrays. A
-# plan that was made for a small table, or from old statistics, must not be another one.
-_PLANNING: Final = {
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    "enable_sort": "off",
-    "enable_nestloop": "off",
-    "enable_mergejoin": "off",
-    "jit": "off",
-}
-# Shares of the limit, in order: a study that is held, or a pool that is empty, is found out before
-# the limit says that the server is gone.
-_POOL_SHARE: Final = 0.15
-_LOCK_SHARE: Final = 0.7
-_STATEMENT_SHARE: Final = 0.8
-MOST: Final = 32  # connections at once; others wait for one of them
-_KEPT: Final = 16  # of these, how many stay open when nobody uses them
+_EVERY_S: Final = 0.1  # at most one notification of a process in this time
 
 Parameters = Mapping[str, Any]
 Found = Sequence[Any]  # rows; their types are the statement's business
@@ -80,7 +42,7 @@ NONE: Final[Parameters] = MappingProxyType({})
 class Turn:
     """A study held by a thread, and the transaction that holds it."""
 
-    def __init__(self, name: str, db: Connection) -> None:
+    def __init__(self, name: str, db: LimitedConnection) -> None:
         self.name = name
         self.db = db
         self.pid = os.getpid()
@@ -91,108 +53,85 @@ class Connections:
     """One process's connections to a database; a fork's child gets its own.
 
     Args:
-        url: The database.
+        address: The database.
         limit_s: How long a verb may take, above 0.
         most: Connections at once, at least 1.
     """
 
-    def __init__(self, url: URL, *, limit_s: float = DEFAULT_S, most: int = MOST) -> None:
-        self.where = shown(url)
+    def __init__(self, address: Address, *, limit_s: float = DEFAULT_S, most: int = MOST) -> None:
+        self.where = address.shown
         self._limit_s = limit_s
         self._most = most
-        self._silence = Silence()
-        self._pid = os.getpid()
+        self._pool = Pool(address.options, limit_s=limit_s, most=most)
         self._closed = False
-        self._local = threading.local()
-        # Without parameters in its texts: an error's cause may be printed.
-        options: dict[str, Any] = {
-            "connect_args": {k: v for k, v in _CONNECT.items() if k not in url.query},
-            "hide_parameters": True,
-            "isolation_level": "READ COMMITTED",
-        }
-        self._engine = create_engine(
-            url,
-            pool_size=min(_KEPT, most),
-            max_overflow=max(most - _KEPT, 0),
-            pool_timeout=_POOL_SHARE * limit_s,
-            pool_use_lifo=True,
-            **options,
-        )
-        # For what takes long or lasts: migrations, long reads, listening.
-        self.apart = create_engine(url, poolclass=NullPool, **options)
-        timeouts = {
-            "lock_timeout": f"{max(round(1000 * _LOCK_SHARE * limit_s), 1)}",
-            "statement_timeout": f"{max(round(1000 * _STATEMENT_SHARE * limit_s), 1)}",
-        }
-        _set_on_connect(self._engine, _SETTINGS | _PLANNING | timeouts, limit_s)
-        _set_on_connect(self.apart, _SETTINGS, limit_s)
-        args, kwargs = self.apart.dialect.create_connect_args(url)
-        self._dial = args, kwargs | options["connect_args"]
-        self.notifier = Notifier()
-        self.listener = Listener(self.apart, self.notifier)
-        self._single = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._snapshots = self._engine.execution_options(isolation_level="REPEATABLE READ")
+        self.listener = Listener(self._pool, lambda: self.origin)
+        self._begin_anew()
         _everywhere.add(self)
+
+    def _begin_anew(self) -> None:
+        """Be a process of its own: at the start, and in the child of a fork."""
+        self._pid = os.getpid()
+        self._local = threading.local()
+        self.origin = secrets.token_hex(4)
+        self._notify_at = 0.0
 
     # --- reading --------------------------------------------------------------------------------
 
     def read(
-        self, statement: Executable, parameters: Parameters = NONE, *, study: str | None = None
+        self, statement: bytes, parameters: Parameters = NONE, *, study: str | None = None
     ) -> Found:
-        """The rows of one statement; of the turn's view when this thread holds the study."""
+        """The rows of one statement; of the turn's view when this thread holds the study.
+
+        A transaction of its own, sent again when the connection turns out to be dead. So if it
+        writes, it must do nothing when it was done already.
+        """
         with self.snapshot(statement, parameters, study=study, is_single=True) as (_, rows):
             return rows
 
     @contextmanager
     def snapshot(
         self,
-        statement: Executable,
+        statement: bytes,
         parameters: Parameters,
         *,
         study: str | None = None,
         is_single: bool = False,
-    ) -> Iterator[tuple[Connection, Found]]:
+    ) -> Iterator[tuple[LimitedConnection, Found]]:
         """A transaction that sees one moment, with the rows of its first statement."""
         with self.translated():
             turn = self._turn(study)
             if turn is not None:
-                yield turn.db, turn.db.execute(statement, parameters).all()
+                yield turn.db, turn.db.execute(statement, parameters).fetchall()
                 return
-            engine = self._single if is_single else self._snapshots
-            db, rows = self._begin(engine, statement, parameters)
+            db, rows = self._begin("single" if is_single else "snapshot", statement, parameters)
             with self.returned(db):
                 yield db, rows
 
     def study_id(self, name: str) -> int:
         """The id of a study; ``UnknownStudy`` when there is none of that name."""
-        return int(self._only(self.read(studies.STUDY_ID, {"name": name}, study=name), name).id)
+        rows = self.read(statements.STUDY_ID, {"name": name}, study=name)
+        if not rows:
+            raise self.unknown(name)
+        return int(rows[0][0])
 
     # --- writing --------------------------------------------------------------------------------
 
     @contextmanager
     def writing(
-        self, statement: Executable, parameters: Parameters
-    ) -> Iterator[tuple[Connection, Found]]:
+        self, statement: bytes, parameters: Parameters
+    ) -> Iterator[tuple[LimitedConnection, Found]]:
         """A transaction that is about no study that exists, with the rows of its first statement.
 
         The first statement is sent again when the connection turns out to be dead, so it must be
         harmless when it is done and not committed.
         """
         with self.translated():
-            db, rows = self._begin(self._engine, statement, parameters)
+            db, rows = self._begin("write", statement, parameters)
             with self.returned(db):
                 yield db, rows
                 self._commit(db)
 
-    def write_at_once(self, statement: Executable, parameters: Parameters) -> Found:
-        """The rows of a statement that is a transaction of its own.
-
-        It is sent again when the connection turns out to be dead, so it must do nothing when it
-        was done already. Not for a study that this thread ``holds``: it would wait for itself.
-        """
-        return self.read(statement, parameters)
-
-    def write_once(self, statement: Executable, parameters: Parameters) -> Found:
+    def write_once(self, statement: bytes, parameters: Parameters) -> Found:
         """The rows of a statement that is a transaction of its own, and never sent again.
 
         None when it was refused for a row that is there already, and when the connection is lost:
@@ -200,17 +139,20 @@ class Connections:
         """
         with self.translated():
             self.check()
+            db = self._pool.take()
             try:
-                db, rows = self._started(self._single, statement, parameters)
-            except DBAPIError as error:
-                if _is_lost(error) or isinstance(error.orig, psycopg.IntegrityError):
+                rows = self._first(db, "single", statement, parameters)
+            except psycopg.Error as error:
+                if _is_lost(db, error) or isinstance(error, psycopg.IntegrityError):
                     return []
                 raise
-            with self.returned(db):
-                return rows
+            self._pool.give(db)
+            return rows
 
     @contextmanager
-    def locking(self, name: str, token: str | None = None) -> Iterator[tuple[Connection, Any]]:
+    def locking(
+        self, name: str, token: str | None = None
+    ) -> Iterator[tuple[LimitedConnection, StudyHead]]:
         """A transaction that has locked a study's row, with the row; in a turn, a part of it.
 
         Refuses another study than that of a token.
@@ -218,15 +160,15 @@ class Connections:
         with self.translated():
             turn = self._turn(name)
             if turn is None:
-                db, rows = self._begin(self._engine, studies.LOCK, {"name": name})
+                db, rows = self._begin("write", statements.LOCK, {"name": name})
                 with self.returned(db):
-                    yield db, self._only(rows, name, token)
+                    yield db, self._head(rows, name, token)
                     self._commit(db)
                 return
             turn.has_written = True
             try:
-                rows = turn.db.execute(studies.LOCK, {"name": name}).all()
-                yield turn.db, self._only(rows, name, token)
+                rows = turn.db.execute(statements.LOCK, {"name": name}).fetchall()
+                yield turn.db, self._head(rows, name, token)
             except BaseException:
                 turn.is_over = True
                 turn.db.rollback()
@@ -238,9 +180,9 @@ class Connections:
         if getattr(self._local, "turn", None) is not None:
             raise misfit("a turn began within a turn")
         with self.translated():
-            db, rows = self._begin(self._engine, studies.LOCK, {"name": name})
+            db, rows = self._begin("write", statements.LOCK, {"name": name})
             with self.returned(db):
-                self._only(rows, name)
+                self._head(rows, name)
                 turn = self._local.turn = Turn(name, db)
                 try:
                     with limited(None):  # deciding takes its time; each verb has a limit again
@@ -276,65 +218,95 @@ class Connections:
         turn: Turn | None = getattr(self._local, "turn", None)
         return turn is None or not turn.has_written
 
-    def _only(self, rows: Found, name: str, token: str | None = None) -> Any:
+    def _head(self, rows: Found, name: str, token: str | None = None) -> StudyHead:
         if not rows:
-            raise unknown_study(name, [row[0] for row in self.read(studies.NAMES)])
-        if token is not None and rows[0].token != token:
+            raise self.unknown(name)
+        study = StudyHead._make(rows[0])
+        if token not in (None, study.token):
             raise study_replaced(name)
-        return rows[0]
+        return study
+
+    def unknown(self, name: str) -> UnknownStudy:
+        """That there is no study of a name."""
+        return unknown_study(name, [row[0] for row in self.read(statements.NAMES)])
+
+    # --- what others are told of a change
+
+    def payload(self, study: int) -> str | None:
+        """What to tell about a study now; None when it is too early to tell more.
+
+        A transaction that notifies holds a lock of the whole database while it is flushed to disk.
+        So only the first change in a while is told; whoever hears of it reads the later ones too,
+        or sees them when it looks again by itself.
+        """
+        now = time.monotonic()
+        if now < self._notify_at:
+            return None
+        self._notify_at = now + _EVERY_S
+        return self.words(study)
+
+    def words(self, study: int) -> str:
+        """What a notification about a study says: which one, and whose it is."""
+        return f"{study} {self.origin}"
 
     # --- beginning and ending -------------------------------------------------------------------
 
     def _begin(
-        self, engine: Engine, statement: Executable, parameters: Parameters
-    ) -> tuple[Connection, Found]:
+        self, kind: Kind, statement: bytes, parameters: Parameters
+    ) -> tuple[LimitedConnection, Found]:
         """Begin with a statement; on a fresh connection when the one from the pool is dead."""
         self.check()
+        db = self._pool.take()
         try:
-            return self._started(engine, statement, parameters)
-        except DBAPIError as error:
+            return db, self._first(db, kind, statement, parameters)
+        except psycopg.Error as error:
             # Nothing was committed, so it may be sent again. The pool has thrown away the other
             # connections of that time as well.
-            if not _is_lost(error):
+            if not _is_lost(db, error):
                 raise
-        return self._started(engine, statement, parameters)
+        db = self._pool.take()
+        return db, self._first(db, kind, statement, parameters)
 
-    def _started(
-        self, engine: Engine, statement: Executable, parameters: Parameters
-    ) -> tuple[Connection, Found]:
-        with self._silence.first_word():
-            db = engine.connect()
+    def _first(
+        self, db: LimitedConnection, kind: Kind, statement: bytes, parameters: Parameters
+    ) -> Found:
+        """The rows of a first statement; the connection is given back when it fails."""
         try:
-            return db, db.execute(statement, parameters).all()
+            db.begin_as(kind)
+            return db.execute(statement, parameters).fetchall()
         except BaseException:
-            self._close(db)
+            self._pool.give(db)
             raise
 
-    def _commit(self, db: Connection) -> None:
+    def _commit(self, db: LimitedConnection) -> None:
         try:
             db.commit()
-        except DBAPIError as error:
-            if not _is_lost(error):
+        except psycopg.Error as error:
+            if not db.closed or isinstance(error, NotAnswered):
                 raise
             raise lost_commit(error, self.where) from error
 
-    def _close(self, db: Connection) -> None:
-        with limited(Deadline(self._limit_s)):  # the verb's own may be over
-            db.close()
-
     @contextmanager
-    def returned(self, db: Connection) -> Iterator[None]:
+    def returned(self, db: LimitedConnection) -> Iterator[None]:
         """Give a connection back at the end; what was not committed is undone."""
         pid = os.getpid()
         try:
             yield
         finally:
-            if os.getpid() != pid:
-                _left_behind.append(db)
-            else:
-                if self._closed:
-                    db.invalidate()  # the pool that it came from is gone
-                self._close(db)
+            if os.getpid() == pid:  # else it is the parent's
+                self._pool.give(db)
+
+    @contextmanager
+    def apart(self) -> Iterator[LimitedConnection]:
+        """A connection of one's own, for migrations and long reads."""
+        pid = os.getpid()
+        with self.translated():
+            db = self._pool.dial_apart()
+        try:
+            yield db
+        finally:
+            if os.getpid() == pid:
+                self._pool.hang_up(db)
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -342,10 +314,10 @@ class Connections:
         try:
             with as_verb(self._limit_s):
                 yield
-        except (DBAPIError, PoolTimeout, psycopg.Error) as error:
-            if isinstance(cause_of(error), (NotAnswered, psycopg.errors.ConnectionTimeout)):
-                self._silence.begin()
-            if isinstance(cause_of(error), psycopg.IntegrityError):
+        except psycopg.Error as error:
+            if isinstance(error, (NotAnswered, psycopg.errors.ConnectionTimeout)):
+                self._pool.silence.begin()
+            if isinstance(error, psycopg.IntegrityError):
                 raise misfit(f"PostgreSQL said {said(error)!r}") from error
             if self._closed:
                 raise store_closed() from error
@@ -354,19 +326,8 @@ class Connections:
     @contextmanager
     def patiently(self) -> Iterator[None]:
         """What may take long: it has no limit as long as the server answers others."""
-        with limited(Deadline(self._limit_s, self._answers)):
+        with limited(Deadline(self._limit_s, self._pool.answers)):
             yield
-
-    def _answers(self) -> bool:
-        """Whether the server takes a connection, soon."""
-        args, kwargs = self._dial
-        try:
-            # Not from an engine: it may be waiting for its own first connection right now.
-            with limited(Deadline(FIRST_WORD_S)):
-                connect(FIRST_WORD_S, *args, **kwargs).close()
-        except psycopg.Error:
-            return False
-        return True
 
     def check(self) -> int:
         """The process that may use these connections; raises when it is not this one."""
@@ -385,42 +346,21 @@ class Connections:
         self._closed = True
         if self._pid == os.getpid():
             self.listener.close()
-            self._engine.dispose()
-            self.apart.dispose()
+            self._pool.close()
 
     def forget(self) -> None:
         """In the child of a fork: leave the parent its connections, without closing them."""
-        self._pid = os.getpid()
-        self._local = threading.local()
-        self._silence.renew()
-        self.notifier.renew()
-        _left_behind.append(self.listener.renew())
-        for engine in (self._engine, self.apart):
-            # Kept, lest the garbage collector says goodbye to the server in the parent's name.
-            _left_behind.append(engine.pool)
-            engine.dispose(close=False)
+        self._pool.forget()
+        self.listener.renew()
+        self._begin_anew()
 
 
-def _is_lost(error: DBAPIError) -> bool:
-    """Whether the connection is gone; not when the server may still be at it."""
-    return error.connection_invalidated and not isinstance(error.orig, NotAnswered)
-
-
-def _set_on_connect(engine: Engine, settings: Mapping[str, str], limit_s: float) -> None:
-    statement = ";".join(f"SET {key} = {value}" for key, value in settings.items())
-
-    @event.listens_for(engine, "do_connect")
-    def make(_d: object, _r: object, args: Any, kwargs: Any) -> psycopg.Connection[Any]:
-        return connect(limit_s, *args, **kwargs)
-
-    @event.listens_for(engine, "connect")
-    def apply(connection: psycopg.Connection[Any], _: object) -> None:
-        connection.execute(statement)
-        connection.commit()
+def _is_lost(db: LimitedConnection, error: psycopg.Error) -> bool:
+    """Whether a connection is gone; not when the server may still be at it."""
+    return db.is_lost and not isinstance(error, NotAnswered)
 
 
 _everywhere: weakref.WeakSet[Connections] = weakref.WeakSet()
-_left_behind: list[object] = []
 
 
 def _forget_all() -> None:

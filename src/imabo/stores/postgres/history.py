@@ -1,87 +1,72 @@
-"""A study's past without its pulls: the milestones, and the changes by hand."""
+"""The past of a study in PostgreSQL."""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Connection,
-    Double,
-    Text,
-    bindparam,
-    delete,
-    func,
-    literal_column,
-    select,
-    true,
-)
-from sqlalchemy.dialects.postgresql import aggregate_order_by
-from sqlalchemy.dialects.postgresql import insert as upsert
+from imabo.stores.history import History, LogEntry, Milestone, PullRecord
+from imabo.stores.postgres import statements
+from imabo.stores.postgres.connections import Connections, Found
+from imabo.stores.rows import to_change, to_entry, to_milestone, to_pull
 
-from imabo.stores.milestones import is_wider, superfluous
-from imabo.stores.postgres.tables import arms, events, milestones, studies
-
-_STUDY = bindparam("study_id", type_=BigInteger)
-_OF_NAME: Final = (
-    select(studies.c.id).where(studies.c.name == bindparam("name", type_=Text)).scalar_subquery()
-)
-CHANGES: Final = (
-    select(*(events.c[key] for key in ("seq", "kind", "at", "data")))
-    # A literal, not a parameter: the partial index is for this very word.
-    .where(events.c.study == _OF_NAME, events.c.kind != literal_column("'expire'"))
-    .order_by(events.c.seq.desc())
-    .limit(bindparam("limit", type_=BigInteger))
-)
-MILESTONES: Final = (
-    select(
-        *(milestones.c[key] for key in ("at", "n_pulls", "n_rewards", "n_pending")),
-        *(milestones.c[key] for key in ("reward_sum", "reward_squares", "n_active", "arm_pulls")),
-    )
-    .where(milestones.c.study == _OF_NAME)
-    .order_by(milestones.c.n_pulls)
-)
-_listed = func.array_agg(aggregate_order_by(arms.c.n_pulls, arms.c.id))
-_over_arms = (
-    select(
-        func.sum(arms.c.reward_squares).label("reward_squares"),
-        func.count().filter(arms.c.state != literal_column("'retired'")).label("n_active"),
-        func.array_to_json(_listed).cast(Text).label("arm_pulls"),
-    )
-    .where(arms.c.study == _STUDY)
-    .subquery("over_arms")
-)
-_of_study = ("n_pulls", "n_rewards", "n_pending", "reward_sum")
-_KEEP: Final = (
-    upsert(milestones)
-    .from_select(
-        ["study", "at", *_of_study, *_over_arms.c.keys()],
-        select(
-            studies.c.id,
-            bindparam("now", type_=Double),
-            *(studies.c[key] for key in _of_study),
-            *_over_arms.c,
-        )
-        .select_from(studies)
-        .join(_over_arms, true())
-        .where(studies.c.id == _STUDY),
-    )
-    .on_conflict_do_nothing()
-)
-_KEPT: Final = (
-    select(milestones.c.n_pulls).where(milestones.c.study == _STUDY).order_by(milestones.c.n_pulls)
-)
-_LET_GO: Final = delete(milestones).where(
-    milestones.c.study == _STUDY,
-    milestones.c.n_pulls == func.any(bindparam("gone", type_=ARRAY(BigInteger))),
-)
+LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 
 
-def keep_milestone(db: Connection, study: int, before: int, after: int, at: float) -> None:
-    """Keep the milestone that is due between these numbers of pulls; after all counting."""
-    here = {"study_id": study}
-    db.execute(_KEEP, here | {"now": at})
-    if is_wider(before, after):
-        gone = superfluous([row.n_pulls for row in db.execute(_KEPT, here)])
-        db.execute(_LET_GO, here | {"gone": gone})
+class PostgresHistory(History):
+    """See ``History``."""
+
+    _connections: Connections
+
+    def _of(self, name: str, statement: bytes, **parameters: Any) -> Found:
+        """The rows of a statement about a study; none may mean that there is no such study."""
+        rows = self._connections.read(statement, {"name": name, **parameters}, study=name)
+        if not rows:
+            self._connections.study_id(name)  # raises when there is none
+        return rows
+
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        return [json.loads(space) for (space,) in self._of(name, statements.SPACES)]
+
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        rows = self._of(name, statements.PULLS, after=min(after, LARGEST), limit=limit)
+        return [to_pull(row) for row in rows]
+
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        wanted = number if 1 <= number <= LARGEST else 0
+        rows = self._of(name, statements.PULL, number=wanted)
+        return to_pull(rows[0]) if rows else None
+
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        found: dict[str, list[PullRecord]] = {}
+        for key, *pull in self._of(name, statements.KEYED, keys=list(keys)):
+            found.setdefault(key, []).append(to_pull(pull))
+        return found
+
+    def log(self, name: str) -> Iterator[LogEntry]:
+        """See ``History.log``; on a connection of its own that holds nobody up.
+
+        A fork's child that goes on with it asks again, from the last entry that it has.
+        """
+        connections = self._connections
+        place = {"study": connections.study_id(name), "seq": 0, "number": 0}
+        while True:
+            pid = connections.check()
+            with connections.apart() as db:
+                with connections.translated(), connections.patiently():
+                    db.execute(statements.LOG, place)
+                while pid == connections.check():
+                    with connections.translated():
+                        rows = db.execute(statements.MORE_OF_LOG).fetchall()
+                    if not rows:
+                        return
+                    for row in rows:
+                        yield to_entry(row)
+                        place |= {"seq": row[0], "number": row[3]}
+
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        return [to_change(row) for row in self._of(name, statements.CHANGES, limit=limit)][::-1]
+
+    def milestones(self, name: str) -> list[Milestone]:
+        return [to_milestone(row) for row in self._of(name, statements.MILESTONES)]

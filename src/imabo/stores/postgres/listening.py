@@ -3,68 +3,39 @@
 from __future__ import annotations
 
 import math
-import secrets
 import threading
 import time
-from typing import Any, Final
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 import psycopg
-from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import SQLAlchemyError
 
-from imabo.stores.postgres.limits import Deadline, limited
-from imabo.stores.postgres.statements.notices import CHANNEL
+from imabo.stores.postgres.pool import Deadline, LimitedConnection, Pool, limited
+from imabo.stores.postgres.statements import LISTEN
 
-_EVERY_S: Final = 0.1  # at most one notification of a process in this time
 _SLICE_S: Final = 0.25  # how long a waiting thread takes to see that the store was closed
 _RETRY_S: Final = 5.0  # after this, try again to listen where that failed
 
 
-class Notifier:
-    """Says which of this process's changes are told to the others, and in what words.
+class Listener:
+    """Waits for notifications of other processes; one thread at a time.
 
-    A transaction that notifies holds a lock of the whole database while it is flushed to disk. So
-    only the first change in a while is told; whoever hears of it reads the later ones too, or sees
-    them when it looks again by itself.
+    Args:
+        pool: Where its connection is from.
+        origin: Says how this process's own notifications end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pool: Pool, origin: Callable[[], str]) -> None:
+        self._pool, self._origin = pool, origin
         self.renew()
 
     def renew(self) -> None:
-        """Be somebody else: a fork's child is not its parent."""
-        self.origin = secrets.token_hex(4)
-        self._next = 0.0
-
-    def payload(self, study: int) -> str | None:
-        """What to tell about a study now; None when it is too early to tell more."""
-        now = time.monotonic()
-        if now < self._next:
-            return None
-        self._next = now + _EVERY_S
-        return self.words(study)
-
-    def words(self, study: int) -> str:
-        """What a notification about a study says: which one, and whose it is."""
-        return f"{study} {self.origin}"
-
-
-class Listener:
-    """Waits for notifications of other processes; one thread at a time."""
-
-    def __init__(self, engine: Engine, notifier: Notifier) -> None:
-        self._engine = engine
-        self._notifier = notifier
-        self._db: Connection | None = None
-        self.renew()
-
-    def renew(self) -> Connection | None:
-        """Start anew in the child of a fork; returns the connection, which is the parent's."""
-        db, self._db = self._db, None
+        """Start anew in the child of a fork; the connection is the parent's."""
+        self._db: LimitedConnection | None = None
         self._retry_at = 0.0
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        return db
 
     def wait(self, timeout_s: float) -> None:
         """Return at the first change by another process, at the latest after so many seconds."""
@@ -75,7 +46,7 @@ class Listener:
         try:
             try:
                 heard = self._hears_before(ends_at)
-            except (SQLAlchemyError, psycopg.Error, OSError):
+            except (psycopg.Error, OSError):
                 heard = False
                 self._retry_at = time.monotonic() + _RETRY_S
                 self._hang_up()
@@ -88,16 +59,15 @@ class Listener:
         if self._db is None:
             if time.monotonic() < self._retry_at:
                 return False
-            self._db = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-            self._db.execute(text(f"LISTEN {CHANNEL}"))
-        driver: Any = self._db.connection.driver_connection
+            self._db = self._pool.dial_apart()
+            self._db.execute(LISTEN)
         while not self._closed.is_set():
             left = ends_at - time.monotonic()
             with limited(Deadline(math.inf)):  # a server that has nothing to say is not silent
-                heard = [*driver.notifies(timeout=max(min(left, _SLICE_S), 0.0), stop_after=1)]
+                heard = [*self._db.notifies(timeout=max(min(left, _SLICE_S), 0.0), stop_after=1)]
                 # Those that are here already say the same: look again.
-                heard += driver.notifies(timeout=0)
-            if any(not told.payload.endswith(self._notifier.origin) for told in heard):
+                heard += self._db.notifies(timeout=0)
+            if any(not told.payload.endswith(self._origin()) for told in heard):
                 return True
             if left <= 0:
                 return False
@@ -106,11 +76,8 @@ class Listener:
     def _hang_up(self) -> None:
         if self._db is not None:
             db, self._db = self._db, None
-            try:
-                db.invalidate()
-                db.close()
-            except (SQLAlchemyError, psycopg.Error, OSError):
-                pass
+            with suppress(psycopg.Error, OSError):
+                self._pool.hang_up(db)
 
     def close(self) -> None:
         """Stop listening, and wake whoever waits."""

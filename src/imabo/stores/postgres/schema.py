@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, LiteralString
 
-from sqlalchemy import Connection, text
+import psycopg
 
 from imabo.errors import SchemaTooNew
 
@@ -181,33 +181,33 @@ _HAS_VERSION: Final = """
 """
 
 
-def upgrade(db: Connection, where: str, steps: Steps = STEPS) -> None:
+def upgrade(db: psycopg.Connection[Any], where: str, steps: Steps = STEPS) -> None:
     """Bring a database to the current version; several processes may do this at once.
 
     Nothing is locked or written when it is current. ``where`` names the database in errors.
     """
-    if version_of(db, where, steps) == len(steps):
-        db.rollback()
-        return
-    db.rollback()
-    db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    # Read again under the lock: another process may have been faster.
-    version = version_of(db, where, steps)
-    if version == 0:
-        db.execute(text(VERSION_TABLE))
-        db.execute(text("INSERT INTO imabo_schema_version (version) VALUES (0)"))
-    for step in steps[version:]:
-        for statement in step:
-            db.execute(text(statement))
-    db.execute(text("UPDATE imabo_schema_version SET version = :version"), {"version": len(steps)})
-    db.commit()
+    # One transaction that does nothing when the database is current.
+    with db.transaction():
+        if version_of(db, where, steps) == len(steps):
+            return
+    with db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        # Read again under the lock: another process may have been faster.
+        version = version_of(db, where, steps)
+        if version == 0:
+            db.execute(VERSION_TABLE)
+            db.execute("INSERT INTO imabo_schema_version (version) VALUES (0)")
+        for step in steps[version:]:
+            for statement in step:
+                db.execute(statement.encode())
+        db.execute("UPDATE imabo_schema_version SET version = %s", [len(steps)])
 
 
-def version_of(db: Connection, where: str, steps: Steps = STEPS) -> int:
+def version_of(db: psycopg.Connection[Any], where: str, steps: Steps = STEPS) -> int:
     """The schema version of a database, 0 for one without; refuses what a newer imabo wrote."""
-    if not db.scalar(text(_HAS_VERSION)):
+    if not _scalar(db, _HAS_VERSION):
         return 0
-    version = int(db.scalar(text("SELECT version FROM imabo_schema_version")) or 0)
+    version = int(_scalar(db, "SELECT version FROM imabo_schema_version") or 0)
     if version > len(steps):
         raise SchemaTooNew(
             f"{where} has schema version {version}",
@@ -215,3 +215,8 @@ def version_of(db: Connection, where: str, steps: Steps = STEPS) -> int:
             "upgrade imabo, or choose another database",
         )
     return version
+
+
+def _scalar(db: psycopg.Connection[Any], statement: LiteralString) -> Any:
+    row = db.execute(statement).fetchone()
+    return None if row is None else row[0]

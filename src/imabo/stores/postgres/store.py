@@ -1,12 +1,12 @@
-"""The durable store of several processes and machines: a PostgreSQL database."""
+"""The verbs of a study in PostgreSQL."""
 
 from __future__ import annotations
 
-import json
+import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
@@ -17,62 +17,43 @@ from imabo.stores.base import (
     ArmRecord,
     Change,
     Expired,
-    KeyRecord,
-    LogEntry,
-    Milestone,
     NewArm,
     NewPull,
     Placed,
-    PullRecord,
-    Rewarded,
     Snapshot,
     StaleView,
     Store,
     StudyRecord,
 )
-from imabo.stores.milestones import is_milestone
+from imabo.stores.postgres import statements
 from imabo.stores.postgres.address import parsed
-from imabo.stores.postgres.connections import MOST, NONE, Connections, Found, Parameters
-from imabo.stores.postgres.feedback import Batch
-from imabo.stores.postgres.history import CHANGES, MILESTONES, keep_milestone
-from imabo.stores.postgres.limits import DEFAULT_S
+from imabo.stores.postgres.connections import NONE, Connections
+from imabo.stores.postgres.history import LARGEST, PostgresHistory
+from imabo.stores.postgres.keys import PostgresKeys
+from imabo.stores.postgres.pool import DEFAULT_S, MOST, LimitedConnection
 from imabo.stores.postgres.schema import upgrade
-from imabo.stores.postgres.statements import (
-    access,
-    decisions,
-    feedback,
-    notices,
-    probing,
-    reading,
-    studies,
-)
-from imabo.stores.postgres.statements.terms import columns_of
-from imabo.stores.postgres.streaming import stream
-from imabo.stores.postgres.writing import (
-    advanced,
-    check_arms,
-    insert_arms,
-    insert_event,
-    insert_space,
-    served_rows,
-)
-from imabo.stores.refusals import misfit, study_exists, unknown_study
+from imabo.stores.postgres.statements import Served
+from imabo.stores.refusals import misfit, study_exists
 from imabo.stores.rows import (
     ArmRows,
+    Beside,
+    SpaceRow,
+    StudyHead,
+    StudyRow,
     dump,
-    dump_or_none,
     numbered,
-    to_change,
-    to_milestone,
-    to_pull,
+    of_space,
+    of_study,
     to_snapshot,
 )
+from imabo.stores.rules import RewardCount, Rewarded, is_milestone, is_wider, superfluous
 
-_LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again
+_SPACE_AT: Final = len(StudyRow._fields)  # where a row of LOAD goes on with the space
+_BESIDE_AT: Final = _SPACE_AT + len(SpaceRow._fields)
 
 
-class PostgresStore(Store):
+class PostgresStore(PostgresHistory, PostgresKeys, Store):
     """Studies in a PostgreSQL database (15 or newer) that any number of processes share.
 
     Use the URL ``postgresql://user:password@host/database`` with ``Study``. The tables are named
@@ -99,7 +80,7 @@ class PostgresStore(Store):
             with (
                 self._connections.translated(),
                 self._connections.patiently(),
-                self._connections.apart.connect() as db,
+                self._connections.apart() as db,
             ):
                 upgrade(db, self._connections.where)
         except BaseException:
@@ -109,72 +90,50 @@ class PostgresStore(Store):
     # --- studies --------------------------------------------------------------------------------
 
     def create(self, study: StudyRecord) -> None:
-        """See ``Store.create``."""
-        low, high = study.reward_range or (None, None)
-        row = {
-            "name": study.name,
-            "token": study.token,
-            "seed": str(study.seed),
-            "policy": dump(study.policy),
-            "oracle": dump(study.oracle),
-            "reward_low": low,
-            "reward_high": high,
-            "window_s": study.window_s,
-            "created_at": study.created_at,
-            "last_at": study.created_at,
-        }
-        with self._connections.writing(studies.CREATE, row) as (db, found):
+        with self._connections.writing(statements.CREATE, of_study(study)) as (db, found):
             if not found:
                 raise study_exists(study.name)
-            insert_space(db, found[0].id, study.space, Restart())
-            db.execute(notices.NOTIFY, {"payload": self._connections.notifier.words(found[0].id)})
+            made = found[0][0]
+            db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
+            db.execute(statements.NOTIFY, {"payload": self._connections.words(made)})
 
     def names(self) -> list[str]:
-        """See ``Store.names``."""
-        return [row.name for row in self._connections.read(studies.NAMES)]
+        return [name for (name,) in self._connections.read(statements.NAMES)]
 
     def seqs(self) -> dict[str, int]:
-        """See ``Store.seqs``."""
-        return dict(self._connections.read(studies.SEQS))
+        return dict(self._connections.read(statements.SEQS))
 
     def find(self, token: str) -> str | None:
-        """See ``Store.find``."""
-        rows = self._connections.read(studies.FIND, {"token": token})
-        return rows[0].name if rows else None
+        rows = self._connections.read(statements.FIND, {"token": token})
+        return rows[0][0] if rows else None
 
     def delete(self, name: str) -> None:
-        """See ``Store.delete``."""
         with self._connections.locking(name) as (db, study):
-            # However many pulls there are.
-            db.exec_driver_sql("SET LOCAL statement_timeout = 0")
+            db.execute(statements.NO_TIMEOUT)
             with self._connections.patiently():
-                db.execute(studies.DELETE, {"study_id": study.id})
-            db.execute(notices.NOTIFY, {"payload": self._connections.notifier.words(study.id)})
+                db.execute(statements.DELETE, {"study": study.id})
+            db.execute(statements.NOTIFY, {"payload": self._connections.words(study.id)})
 
     def turn(self, name: str) -> AbstractContextManager[None]:
         """See ``Store.turn``; it holds up nobody who is busy with another study."""
         return self._connections.turn(name)
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
-        """See ``Store.load``."""
         bound_study, bound = self._bound_of(name)
         wanted = {"name": name, "since": since, "bound_study": bound_study, "bound": bound}
-        with self._connections.snapshot(reading.LOAD, wanted, study=name) as (db, rows):
+        with self._connections.snapshot(statements.LOAD, wanted, study=name) as (db, rows):
             if not rows:
-                raise unknown_study(name, self.names())
-            study, *facts = rows[0]
-            arms = db.execute(reading.ARMS, {"study_id": study, "since": since}).all()
-        snapshot = to_snapshot(name, facts, ArmRows(arms))
-        self._learn(name, study, snapshot.oldest_pending_at, snapshot.last_at)
-        return snapshot
+                raise self._connections.unknown(name)
+            study = StudyRow._make(rows[0][:_SPACE_AT])
+            here = {"study": study.id, "since": since}
+            arms = ArmRows(db.execute(statements.ARMS, here).fetchall())
+        latest = SpaceRow._make(rows[0][_SPACE_AT:_BESIDE_AT])
+        beside = Beside._make(rows[0][_BESIDE_AT:])
+        self._learn(name, study.id, beside.oldest_pending_at, study.last_at)
+        return to_snapshot(name, study, latest, beside, arms)
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
-        """See ``Store.arms``."""
-        return list(ArmRows(self._of(name, reading.SOME_ARMS, {"arm_ids": list(ids)})))
-
-    def spaces(self, name: str) -> list[Mapping[str, Any]]:
-        """See ``Store.spaces``."""
-        return [json.loads(row.space) for row in self._of(name, reading.SPACES)]
+        return list(ArmRows(self._of(name, statements.SOME_ARMS, ids=list(ids))))
 
     # --- decisions ------------------------------------------------------------------------------
 
@@ -191,79 +150,83 @@ class PostgresStore(Store):
         memory: Mapping[str, Any] | None = None,
         token: str | None = None,
     ) -> int:
-        """See ``Store.serve``."""
-        counts = Counter(new.arm for new in pulls)
-        documents = [
-            (decisions.PUT_BELIEFS, dump_or_none(beliefs)),
-            (decisions.PUT_MEMORY, dump_or_none(memory)),
-        ]
-        has_document = beliefs is not None or memory is not None
-        served = served_rows(pulls, counts, at) | {"mark_at": mark_at, "new_seq": seq + 1}
+        documents = [(statements.PUT_BELIEFS, beliefs), (statements.PUT_MEMORY, memory)]
+        written = [(put, {"document": dump(text)}) for put, text in documents if text is not None]
+        served = _served(pulls, at) | {"mark_at": mark_at, "seq": seq + 1}
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
-        is_plain = not (arms or mark_at is not None or has_document or is_due)
+        is_plain = not (arms or mark_at is not None or written or is_due)
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
-            meant = {"study_name": name, "study_token": token}
-            at_once = served | meant | self._payload(0)
-            if self._connections.write_at_once(decisions.SERVE_AT_ONCE, at_once):
+            meant = {"name": name, "token": token, "payload": self._connections.payload(0)}
+            if self._connections.read(statements.SERVE_AT_ONCE, served | meant):
                 return seq + 1
             # Not done, because something is to be refused: what it is comes out below.
         with self._connections.locking(name, token) as (db, study):
-            here = advanced(study, seq)
+            here = self._advanced(study, seq)
             if mark_at is not None:
-                db.execute(decisions.MARK_ARMS, here)
-            insert_arms(db, here, arms)
-            for put, document in documents:
-                if document is not None:
-                    row = {"study": study.id, "seq": seq + 1, "document": document}
-                    db.execute(put, row)
-            done = db.execute(decisions.SERVE, served | here | self._payload(study.id)).one()
-            check_arms(done.n_counted, counts)
+                db.execute(statements.MARK_ARMS, here)
+            _insert_arms(db, here, arms)
+            for put, document in written:
+                db.execute(put, here | document)
+            (row,) = db.execute(statements.SERVE, served | here).fetchall()
+            _check_arms(Served._make(row).n_counted, served["served"])
             if is_due:
-                keep_milestone(db, study.id, before, after, at)
+                _keep_milestone(db, study.id, before, after, at)
         return seq + 1
 
     def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
-        """See ``Store.serve_known``."""
         if self._connections.holds(name):
             raise misfit("a turn decides from the newest view, and serves with serve()")
-        served = served_rows(numbered(pulls, 1), Counter(new.arm for new in pulls), at)
-        wanted = {"study_name": name, "study_token": token, "mark_at": None} | self._payload(0)
-        rows = self._connections.write_once(decisions.SERVE_KNOWN, served | wanted)
+        wanted = {"name": name, "token": token, "mark_at": None}
+        payload = {"payload": self._connections.payload(0)}
+        served = _served(numbered(pulls, 1), at) | wanted | payload
+        rows = self._connections.write_once(statements.SERVE_KNOWN, served)
         if not rows:
             self._connections.study_id(name)  # raises when there is none
             raise StaleView
-        before, after = rows[0].before, rows[0].before + len(pulls)
-        if is_milestone(before, after):
+        done = Served._make(rows[0])
+        after = done.before + len(pulls)
+        if is_milestone(done.before, after):
             # The pulls are there already; they must not seem to be lost for want of a milestone.
             with suppress(StoreError), self._connections.locking(name) as (db, study):
-                keep_milestone(db, study.id, before, after, rows[0].last_at)
-        return Placed(rows[0].seq, before + 1, rows[0].last_at)
+                _keep_milestone(db, study.id, done.before, after, done.last_at)
+        return Placed(done.seq, done.before + 1, done.last_at)
 
     def change(
         self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
     ) -> int:
-        """See ``Store.change``."""
-        data = dump(change.data)
-        states = [(arm, *both) for arm, both in change.states.items()]
+        event = {"kind": change.kind, "at": at, "data": dump(change.data)}
+        states = change.states.values()
+        changed = {
+            "arm": list(change.states),
+            "state": [state for state, _ in states],
+            "retired_from": [retired_from for _, retired_from in states],
+        }
         with self._connections.locking(name, token) as (db, study):
-            here = advanced(study, seq)
-            insert_arms(db, here, change.arms)
+            here = self._advanced(study, seq)
+            _insert_arms(db, here, change.arms)
             if states:
-                named = columns_of("change", states, "arm", "state", "retired_from")
-                check_arms(db.execute(decisions.CHANGE_ARMS, here | named).rowcount, change.states)
+                done = db.execute(statements.CHANGE_ARMS, here | changed)
+                _check_arms(done.rowcount, change.states)
             if change.space is not None and change.restart is not None:
-                insert_space(db, study.id, change.space, change.restart)
+                space = of_space(study.id, change.space, change.restart)
+                db.execute(statements.INSERT_SPACE, space)
             if change.memory is not None:
-                row = {"study": study.id, "seq": seq + 1, "document": dump(change.memory)}
-                db.execute(decisions.PUT_MEMORY, row)
-            insert_event(db, study.id, seq + 1, change.kind, at, data)
-            db.execute(decisions.ADVANCE, here | self._payload(study.id) | {"now": at})
+                db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
+            db.execute(statements.INSERT_EVENT, here | event)
+            db.execute(statements.ADVANCE, here | event)
         return seq + 1
 
-    # --- feedback -------------------------------------------------------------------------------
+    def _advanced(self, study: StudyHead, seq: int) -> dict[str, Any]:
+        """What the statements of a decision share; refuses one that rests on another view."""
+        if study.seq != seq:
+            raise StaleView
+        payload = self._connections.payload(study.id)
+        return {"study": study.id, "seq": seq + 1, "payload": payload}
+
+    # --- rewards, and pulls that expire or go ---------------------------------------------------
 
     def reward_many(
         self,
@@ -273,116 +236,57 @@ class PostgresStore(Store):
         at: float,
         token: str | None = None,
     ) -> list[Rewarded | RewardConflict | None]:
-        """See ``Store.reward_many``."""
-        numbers = sorted({number for number, _ in rewards if 1 <= number <= _LARGEST})
+        numbers = sorted({number for number, _ in rewards if 1 <= number <= LARGEST})
         with self._connections.locking(name, token) as (db, study):
-            told = db.execute(feedback.TOLD, {"study_id": study.id, "numbers": numbers}).all()
-            batch = Batch(study.seq, study.reward_sum, told)
-            found = batch.add(rewards)
-            if batch.fresh:
-                here = {"study_id": study.id, "new_seq": study.seq + 1, "now": at}
-                db.execute(feedback.REWARD, here | batch.parameters() | self._payload(study.id))
+            told = db.execute(statements.TOLD, {"study": study.id, "numbers": numbers})
+            count = RewardCount(study.seq, study.reward_sum, told)
+            found = count.add(rewards)
+            if count.fresh:
+                sums = count.sums.values()
+                counted = {
+                    "at": at,
+                    "number": list(count.fresh),
+                    "reward": list(count.fresh.values()),
+                    "arm": list(count.sums),
+                    "n": [arm.n for arm in sums],
+                    "pending": [arm.n_pending for arm in sums],
+                    "sum": [arm.total for arm in sums],
+                    "squares": [arm.squares for arm in sums],
+                    "n_fresh": len(count.fresh),
+                    "n_pending": sum(arm.n_pending for arm in sums),
+                    "total": count.total,
+                }
+                db.execute(statements.REWARD, self._advanced(study, study.seq) | counted)
         return found
 
     def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
-        """See ``Store.expire``."""
         with self._connections.locking(name, token) as (db, study):
             bound_study, bound = self._bound_of(name)
-            pending = {"study_id": study.id, "bound": bound}
             if bound_study != study.id or study.last_at < bound:
-                pending["bound"] = -math.inf
-            rows: Found = db.execute(feedback.EXPIRE, pending | {"before": before}).all()
-            counts: dict[int, int] = dict(rows)
-            seq = study.seq
+                bound = -math.inf
+            due = {"study": study.id, "bound": bound, "before": before}
+            counts: dict[int, int] = dict(db.execute(statements.EXPIRE, due).fetchall())
             if counts:
-                seq += 1
-                here = {"study_id": study.id, "new_seq": seq, "now": at}
-                left = columns_of("left", list(counts.items()), "arm", "n")
-                done = here | left | {"n_expired": sum(counts.values())}
-                db.execute(feedback.EXPIRED, done | self._payload(study.id))
-                insert_event(db, study.id, seq, "expire", at, dump({"before": before}))
-            oldest = db.scalar(reading.OLDEST_PENDING, pending)
-        return Expired(counts, oldest, seq)
+                here = self._advanced(study, study.seq) | {"at": at}
+                left = {"arm": list(counts), "n": list(counts.values())}
+                total = {"n_expired": sum(counts.values())}
+                db.execute(statements.EXPIRED, here | left | total)
+                event = {"kind": "expire", "data": dump({"before": before})}
+                db.execute(statements.INSERT_EVENT, here | event)
+            oldest = db.execute(statements.OLDEST_PENDING, due).fetchone()
+        return Expired(counts, None if oldest is None else oldest[0], study.seq + bool(counts))
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
-        """See ``Store.prune``."""
         with self._connections.locking(name) as (db, study):
-            wanted = {"study_id": study.id, "before": before, "limit": limit}
-            return db.execute(feedback.PRUNE, wanted).rowcount
-
-    # --- history --------------------------------------------------------------------------------
-
-    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
-        """See ``Store.pulls``."""
-        page = {"after": min(after, _LARGEST), "limit": limit}
-        return [to_pull(row) for row in self._of(name, reading.PULLS, page)]
-
-    def pull(self, name: str, number: int) -> PullRecord | None:
-        """See ``Store.pull``."""
-        wanted = {"number": number if 1 <= number <= _LARGEST else 0}
-        rows = self._of(name, reading.PULL, wanted)
-        return to_pull(rows[0]) if rows else None
-
-    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
-        """See ``Store.keyed``."""
-        found: dict[str, list[PullRecord]] = {}
-        for key, *pull in self._of(name, reading.KEYED, {"keys": list(keys)}):
-            found.setdefault(key, []).append(to_pull(pull))
-        return found
-
-    def log(self, name: str) -> Iterator[LogEntry]:
-        """See ``Store.log``."""
-        for seq, kind, at, pull, arm, reason, reward, data in stream(self._connections, name):
-            facts = None if data is None else json.loads(data)
-            if kind == "ask" and data is not None:
-                facts = {"context": facts}
-            yield LogEntry(seq, kind, at, pull or None, arm, reason, reward, facts)
-
-    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
-        """See ``Store.changes``."""
-        rows = self._of(name, CHANGES, {"limit": limit})
-        return [to_change(row) for row in reversed(rows)]
-
-    def milestones(self, name: str) -> list[Milestone]:
-        """See ``Store.milestones``."""
-        return [to_milestone(row) for row in self._of(name, MILESTONES)]
-
-    # --- access keys ----------------------------------------------------------------------------
-
-    def put_key(self, key: KeyRecord) -> None:
-        """See ``Store.put_key``."""
-        row = {
-            "id": key.id,
-            "name": key.name,
-            "role": key.role,
-            "studies": dump_or_none(key.studies),
-            "secret_hash": key.secret_hash,
-            "created_at": key.created_at,
-            "revoked_at": key.revoked_at,
-        }
-        with self._connections.writing(access.PUT_KEY, row):
-            pass
-
-    def keys(self) -> list[KeyRecord]:
-        """See ``Store.keys``."""
-        return [
-            KeyRecord(id_, name, role, None if studies is None else tuple(json.loads(studies)), *r)
-            for id_, name, role, studies, *r in self._connections.read(access.KEYS)
-        ]
-
-    def revoke_key(self, key_id: str, *, at: float) -> bool:
-        """See ``Store.revoke_key``."""
-        wanted = {"key_id": key_id, "now": at}
-        with self._connections.writing(access.REVOKE_KEY, wanted) as (_, found):
-            return bool(found)
+            wanted = {"study": study.id, "before": before, "limit": limit}
+            return db.execute(statements.PRUNE, wanted).rowcount
 
     # --- the store itself -----------------------------------------------------------------------
 
     def probe(self) -> None:
-        """See ``Store.probe``."""
-        with self._connections.writing(probing.SMALL, NONE) as (db, _):
-            db.execute(probing.SPILL)
-            db.execute(probing.TOUCH)
+        with self._connections.writing(statements.SMALL, NONE) as (db, _):
+            db.execute(statements.SPILL)
+            db.execute(statements.TOUCH)
 
     def wait(self, timeout_s: float) -> None:
         """See ``Store.wait``; hears of other processes' changes, not of this one's.
@@ -393,18 +297,7 @@ class PostgresStore(Store):
         self._connections.listener.wait(timeout_s)
 
     def close(self) -> None:
-        """See ``Store.close``."""
         self._connections.close()
-
-    def _of(self, name: str, statement: Any, parameters: Parameters = NONE) -> Found:
-        """The rows of a statement about a study; none may mean that there is no such study."""
-        rows = self._connections.read(statement, {"name": name, **parameters}, study=name)
-        if not rows:
-            self._connections.study_id(name)  # raises when there is none
-        return rows
-
-    def _payload(self, study: int) -> dict[str, str | None]:
-        return {"payload": self._connections.notifier.payload(study)}
 
     def _bound_of(self, name: str) -> tuple[int, float]:
         study, bound, known_at = self._bounds.get(name, (0, -math.inf, 0.0))
@@ -421,3 +314,49 @@ class PostgresStore(Store):
             if self._bound_of(name)[0] != study:
                 known_at = time.monotonic()
             self._bounds[name] = study, min(oldest, last_at), known_at
+
+
+def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
+    """What the statements that serve take."""
+    counts = Counter([new.arm for new in pulls])
+    return {
+        "at": at,
+        "n": len(pulls),
+        "number": [new.number for new in pulls],
+        "arm": [new.arm for new in pulls],
+        "reason": [new.reason for new in pulls],
+        "key": [new.key for new in pulls],
+        "part": [new.part for new in pulls],
+        "context": [
+            None if new.context is None else new.context_json or dump(new.context) for new in pulls
+        ],
+        "served": list(counts),
+        "served_n": list(counts.values()),
+    }
+
+
+def _check_arms(n_found: int, arms: Collection[int]) -> None:
+    """Refuse a write that named an arm which is not there."""
+    if n_found != len(arms):
+        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
+
+
+def _insert_arms(db: LimitedConnection, here: Mapping[str, Any], arms: Sequence[NewArm]) -> None:
+    if not arms:
+        return
+    columns = {
+        key: [getattr(new, key) for new in arms]
+        for key in ("id", "origin", "parent", "mutated", "admitted_at")
+    }
+    columns["config"] = [dump(new.config) for new in arms]
+    columns["identity"] = [hashlib.sha256(new.identity.encode()).hexdigest() for new in arms]
+    db.execute(statements.INSERT_ARMS, {**here, **columns})
+
+
+def _keep_milestone(db: LimitedConnection, study: int, before: int, after: int, at: float) -> None:
+    """Keep the milestone that is due between these numbers of pulls; after all counting."""
+    here = {"study": study, "at": at}
+    db.execute(statements.KEEP_MILESTONE, here)
+    if is_wider(before, after):
+        kept = [n_pulls for (n_pulls,) in db.execute(statements.KEPT_MILESTONES, here)]
+        db.execute(statements.DROP_MILESTONES, here | {"gone": superfluous(kept)})

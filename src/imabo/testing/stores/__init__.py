@@ -24,14 +24,13 @@ pytest then checks every sentence of the contract in ``imabo.stores.base``. In `
 from __future__ import annotations
 
 from imabo.testing.stores.batches import BatchCases, TurnCases
-from imabo.testing.stores.beliefs import BeliefCases
 from imabo.testing.stores.clocks import ClockCases
-from imabo.testing.stores.decisions import DecisionCases
-from imabo.testing.stores.feedback import FeedbackCases
+from imabo.testing.stores.documents import DocumentCases
 from imabo.testing.stores.history import HistoryCases
 from imabo.testing.stores.known import KnownCases
 from imabo.testing.stores.lifecycle import LifecycleCases
-from imabo.testing.stores.memories import MemoryCases
+from imabo.testing.stores.rewards import RewardCases
+from imabo.testing.stores.serving import ServingCases
 from imabo.testing.stores.upkeep import UpkeepCases
 
 __all__ = ["StoreContract"]
@@ -39,12 +38,11 @@ __all__ = ["StoreContract"]
 
 class StoreContract(
     LifecycleCases,
-    DecisionCases,
-    FeedbackCases,
+    ServingCases,
+    RewardCases,
     BatchCases,
     TurnCases,
-    BeliefCases,
-    MemoryCases,
+    DocumentCases,
     HistoryCases,
     KnownCases,
     ClockCases,

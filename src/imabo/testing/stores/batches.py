@@ -10,7 +10,7 @@ import pytest
 
 from imabo.errors import RewardConflict, StoreError, UnknownStudy
 from imabo.stores.base import NewPull, Rewarded, StaleView, Store
-from imabo.testing.stores.facts import Writer, check_sums, everything, new_arm
+from imabo.testing.stores.facts import Cases, Writer, check_sums, everything, new_arm
 
 
 def keyed_pulls(first: int, key: str | None, count: int, context: Any = None) -> list[NewPull]:
@@ -18,12 +18,11 @@ def keyed_pulls(first: int, key: str | None, count: int, context: Any = None) ->
     return [NewPull(first + part, 1, "index", key, part, context) for part in range(count)]
 
 
-class BatchCases:
+class BatchCases(Cases):
     """Rewards of many pulls in one transaction, and requests that may be repeated."""
 
-    def test_rewards_of_a_batch_share_a_transaction(self, store: Store) -> None:
+    def test_rewards_of_a_batch_share_a_transaction(self, store: Store, writer: Writer) -> None:
         """Each says what it did; together they are one step of the study."""
-        writer = Writer(store)
         writer.serve(1, 2, 1)
         done = store.reward_many("study", [(3, 0.5), (1, 0.25), (2, 1.0)], at=300.0)
         assert done == [
@@ -34,9 +33,8 @@ class BatchCases:
         assert store.load("study").seq == 2
         check_sums(store)
 
-    def test_one_bad_reward_does_not_hold_up_the_others(self, store: Store) -> None:
+    def test_one_bad_reward_does_not_hold_up_the_others(self, store: Store, writer: Writer) -> None:
         """Unknown pulls are None, another value is a conflict, the same value is a repetition."""
-        writer = Writer(store)
         writer.serve(1, 1, 1)
         writer.reward(1, 0.5)
         batch = [(1, 0.75), (9, 0.5), (2, 0.125), (1, 0.5), (2, 0.125), (2, 0.25), (0, 0.5)]
@@ -56,9 +54,8 @@ class BatchCases:
         assert store.load("study").seq == 3
         check_sums(store)
 
-    def test_a_batch_that_changes_nothing_is_no_step(self, store: Store) -> None:
+    def test_a_batch_that_changes_nothing_is_no_step(self, store: Store, writer: Writer) -> None:
         """Also an empty one."""
-        writer = Writer(store)
         writer.serve(1)
         writer.reward(1, 0.5)
         before = everything(store)
@@ -97,24 +94,22 @@ class BatchCases:
         assert on_time.was_pending
         check_sums(store)
 
-    @pytest.mark.parametrize(
-        "context", [None, 7, "🎉", [1.5, None], {"user": {"id": "x"}, "n": 0.1}]
-    )
-    def test_a_context_comes_back_as_it_was(self, store: Store, context: Any) -> None:
+    def test_a_context_comes_back_as_it_was(self, store: Store, writer: Writer) -> None:
         """With the pull, and in the log."""
-        writer = Writer(store)
         writer.serve(1)
-        store.serve("study", seq=1, at=201.0, pulls=keyed_pulls(2, None, 1, context))
-        found = store.pull("study", 2)
-        assert found is not None
-        assert found.context == context
-        assert store.pulls("study")[1].context == context
-        data = [entry.data for entry in store.log("study")][-1]
-        assert data == (None if context is None else {"context": context})
+        contexts: list[Any] = [None, 7, 0, "🎉", [1.5, None], {"user": {"id": "x"}, "n": 0.1}]
+        for number, context in enumerate(contexts, start=2):
+            pulls = keyed_pulls(number, None, 1, context)
+            store.serve("study", seq=number - 1, at=201.0, pulls=pulls)
+            found = store.pull("study", number)
+            assert found == store.pulls("study")[-1]
+            assert found is not None
+            assert found.context == context
+            data = [entry.data for entry in store.log("study")][-1]
+            assert data == (None if context is None else {"context": context})
 
-    def test_the_pulls_of_a_key_are_found_in_order(self, store: Store) -> None:
+    def test_the_pulls_of_a_key_are_found_in_order(self, store: Store, writer: Writer) -> None:
         """Keys that are not there are left out; a key belongs to its study."""
-        writer = Writer(store)
         writer.serve(1)
         Writer(store, "other").serve(1)
         pulls = keyed_pulls(2, "a", 2) + keyed_pulls(4, "b'%\"", 1) + keyed_pulls(5, None, 1)
@@ -125,9 +120,8 @@ class BatchCases:
         assert store.keyed("other", ["a"]) == {}
         assert store.keyed("study", []) == {}
 
-    def test_a_key_is_given_once(self, store: Store) -> None:
+    def test_a_key_is_given_once(self, store: Store, writer: Writer) -> None:
         """The whole write is refused."""
-        writer = Writer(store)
         writer.serve(1)
         store.serve("study", seq=1, at=201.0, pulls=keyed_pulls(2, "a", 1))
         before = everything(store)
@@ -139,7 +133,7 @@ class BatchCases:
         store.serve("other", seq=1, at=201.0, pulls=keyed_pulls(2, "a", 1))
 
 
-class TurnCases:
+class TurnCases(Cases):
     """Holding a study while a decision is made."""
 
     def test_a_turn_keeps_others_from_changing_the_study(self, store: Store) -> None:
@@ -166,9 +160,8 @@ class TurnCases:
         assert log == [("ask", 1), ("ask", 2), ("tell", 1)]
         check_sums(store)
 
-    def test_a_write_in_a_turn_is_there_when_it_ends(self, store: Store) -> None:
+    def test_a_write_in_a_turn_is_there_when_it_ends(self, store: Store, writer: Writer) -> None:
         """With an arm, as any other serve."""
-        writer = Writer(store)
         with store.turn("study"):
             pulls, arms = [NewPull(1, 1, "warmup")], [new_arm(1)]
             assert store.serve("study", seq=0, at=201.0, pulls=pulls, arms=arms) == 1
@@ -176,9 +169,8 @@ class TurnCases:
         assert writer.serve(1, at=202.0) == [2]
         check_sums(store)
 
-    def test_a_refused_write_in_a_turn_changes_nothing(self, store: Store) -> None:
+    def test_a_refused_write_in_a_turn_changes_nothing(self, store: Store, writer: Writer) -> None:
         """And the study goes on afterwards."""
-        writer = Writer(store)
         writer.serve(1)
         before = everything(store)
         with pytest.raises(StaleView), store.turn("study"):
@@ -194,9 +186,9 @@ class TurnCases:
             pass
         Writer(store).serve(1)
 
-    def test_threads_that_take_turns_are_never_stale(self, store: Store) -> None:
+    def test_threads_that_take_turns_are_never_stale(self, store: Store, writer: Writer) -> None:
         """Each reads and serves in its turn."""
-        Writer(store).serve(1)
+        writer.serve(1)
 
         def serve(n: int) -> None:
             for _ in range(n):

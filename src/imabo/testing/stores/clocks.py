@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from imabo.stores.base import CLOCK_SLACK_S, NewPull, Store
-from imabo.testing.stores.facts import Writer, check_sums, study_record
+from imabo.stores.base import NewPull, Store
+from imabo.stores.rules import CLOCK_SLACK_S
+from imabo.testing.stores.facts import Cases, Writer, check_sums, study_record
 
 TOKEN = study_record().token
 AHEAD = 90_000.0  # a day, and some
@@ -22,7 +23,7 @@ def jump(store: Store) -> None:
         assert serve_at(store, at) == at
 
 
-class ClockCases:
+class ClockCases(Cases):
     """What is written by clocks that differ, or were wrong."""
 
     def test_a_clock_that_was_ahead_is_not_waited_for(self, store: Store) -> None:
@@ -34,9 +35,9 @@ class ClockCases:
         assert (found.last_at, found.oldest_pending_at) == (301.0, 200.0)
         check_sums(store)
 
-    def test_rewards_and_expiries_do_not_wait_either(self, store: Store) -> None:
+    def test_rewards_and_expiries_do_not_wait_either(self, store: Store, writer: Writer) -> None:
         """Whatever is written next says what time it is."""
-        Writer(store).serve(1, 1, at=AHEAD)
+        writer.serve(1, 1, at=AHEAD)
         store.reward("study", 1, 0.5, at=300.0)
         assert store.load("study").last_at == 300.0
         store.reward("study", 2, 0.5, at=AHEAD)
@@ -68,9 +69,9 @@ class ClockCases:
         assert [pull.number for pull in store.pulls("study")] == [2, 4]
         assert store.prune("study", before=AHEAD + 1.0) == 2
 
-    def test_what_is_known_of_the_oldest_hides_nothing(self, store: Store) -> None:
+    def test_what_is_known_of_the_oldest_hides_nothing(self, store: Store, writer: Writer) -> None:
         """Whoever looked while the clock was ahead finds what was served after it came back."""
-        Writer(store).serve(1, at=AHEAD)
+        writer.serve(1, at=AHEAD)
         assert store.load("study").oldest_pending_at == AHEAD
         serve_at(store, 300.0)
         assert store.expire("study", before=250.0, at=300.0).oldest_pending_at == 300.0

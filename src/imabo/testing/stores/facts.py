@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import pytest
+
 from imabo.arms import ArmState, Totals
 from imabo.stores.base import (
     Change,
@@ -230,3 +232,21 @@ def check_sums(store: Store, name: str = "study") -> None:
 def squares(rewards: Iterable[float]) -> float:
     """The sum of squares."""
     return sum(reward * reward for reward in rewards)
+
+
+class Cases:
+    """What the parts of the contract share: a store, a study in it, and opening the store again."""
+
+    @pytest.fixture
+    def store(self) -> Store:
+        """A fresh and empty store."""
+        raise NotImplementedError("give your subclass of StoreContract a fixture named store")
+
+    @pytest.fixture
+    def writer(self, store: Store) -> Writer:
+        """Who writes to a new study, named ``study``."""
+        return Writer(store)
+
+    def reopen(self, store: Store) -> Store:
+        """Close a store and open the same one again, as a new process would."""
+        pytest.skip("this store does not outlive its process")

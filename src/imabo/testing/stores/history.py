@@ -11,8 +11,8 @@ import pytest
 from imabo.arms import Restart
 from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, Milestone, NewPull, StaleView, Store
-from imabo.stores.milestones import milestone_width
-from imabo.testing.stores.facts import SPACE, Writer, new_arm
+from imabo.stores.rules import milestone_width
+from imabo.testing.stores.facts import SPACE, Cases, Writer, new_arm
 
 
 def numbers(milestones: Sequence[Milestone]) -> list[int]:
@@ -45,7 +45,7 @@ def serve_sizes(writer: Writer, sizes: Sequence[int]) -> None:
         writer.seq = writer.store.seqs()[writer.name]
 
 
-class HistoryCases:
+class HistoryCases(Cases):
     """What a store keeps of the past, and what it says of changes by hand."""
 
     def test_a_serve_between_two_multiples_keeps_nothing(self, store: Store) -> None:
@@ -87,7 +87,7 @@ class HistoryCases:
     @pytest.mark.parametrize(
         ("n_pulls", "sizes"),
         [
-            (1_100, [1]),
+            (1_100, [*[1] * 200, 800, *[1] * 100]),
             (5_000, [3, 1, 40, 7, 16]),
             (5_000, [150, 2]),
             (5_000, [1, 1_100, 5]),
@@ -136,9 +136,8 @@ class HistoryCases:
         assert last.reward_squares == sum(arm.tally.reward_squares for arm in snapshot.arms)
         assert last.n_active == len(snapshot.arms)
 
-    def test_milestones_outlive_the_pulls_and_the_store(self, store: Store) -> None:
+    def test_milestones_outlive_the_pulls_and_the_store(self, store: Store, writer: Writer) -> None:
         """Pruning leaves them, and so does reopening; they go on from there."""
-        writer = Writer(store)
         serve_sizes(writer, [4] * 300)
         before = store.milestones("study")
         writer.expire(before=1e9)
@@ -174,9 +173,8 @@ class HistoryCases:
         assert numbers(store.milestones("slow")) == expected([8] * 110)
         assert {len(milestone.arm_pulls) for milestone in store.milestones("slow")} == {7}
 
-    def test_a_refused_serve_keeps_no_milestone(self, store: Store) -> None:
+    def test_a_refused_serve_keeps_no_milestone(self, store: Store, writer: Writer) -> None:
         """Neither one from an old view nor one that names an arm which is not there."""
-        writer = Writer(store)
         writer.serve(*[1] * 7)
         with pytest.raises(StaleView):
             store.serve("study", seq=writer.seq - 1, at=300.0, pulls=[NewPull(8, 1, "index")])
@@ -186,9 +184,8 @@ class HistoryCases:
         writer.serve(1)
         assert numbers(store.milestones("study")) == [8]
 
-    def test_a_turn_keeps_milestones_too(self, store: Store) -> None:
+    def test_a_turn_keeps_milestones_too(self, store: Store, writer: Writer) -> None:
         """When it ends; with new arms, marks and beliefs as without."""
-        writer = Writer(store)
         with store.turn("study"):
             writer.serve(*[1] * 8)
         with store.turn("study"):
@@ -205,9 +202,8 @@ class HistoryCases:
         with pytest.raises(UnknownStudy):
             store.changes("nowhere")
 
-    def test_changes_are_those_of_the_log(self, store: Store) -> None:
+    def test_changes_are_those_of_the_log(self, store: Store, writer: Writer) -> None:
         """In its order, without asks, rewards and expiries; with a limit, the newest of them."""
-        writer = Writer(store)
         assert store.changes("study") == []
         writer.serve(1, 2, at=200.0)
         writer.put_state(1, "paused")
@@ -233,7 +229,3 @@ class HistoryCases:
             found[1:],
             found,
         ]
-
-    def reopen(self, store: Store) -> Store:
-        """See ``LifecycleCases``."""
-        raise NotImplementedError

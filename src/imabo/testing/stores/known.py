@@ -8,7 +8,7 @@ import pytest
 
 from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, NewPull, Placed, StaleView, Store
-from imabo.testing.stores.facts import Writer, check_sums, everything, study_record
+from imabo.testing.stores.facts import Cases, Writer, check_sums, everything, study_record
 
 TOKEN = study_record().token
 
@@ -18,12 +18,11 @@ def pulls_of(*arms: int, key: str | None = None) -> list[NewPull]:
     return [NewPull(7, arm, "index", key, part) for part, arm in enumerate(arms)]
 
 
-class KnownCases:
+class KnownCases(Cases):
     """Serving known arms, numbered by the store."""
 
-    def test_the_store_numbers_the_pulls(self, store: Store) -> None:
+    def test_the_store_numbers_the_pulls(self, store: Store, writer: Writer) -> None:
         """They count on from the last one, and are like any others."""
-        writer = Writer(store)
         writer.serve(1, 2)
         placed = store.serve_known("study", token=TOKEN, at=201.0, pulls=pulls_of(2, 1, 2))
         assert placed == Placed(2, 3, 201.0)
@@ -43,38 +42,35 @@ class KnownCases:
         assert placed == Placed(3, 2, 202.0)
         check_sums(store)
 
-    def test_pulls_stay_in_order_of_time(self, store: Store) -> None:
+    def test_pulls_stay_in_order_of_time(self, store: Store, writer: Writer) -> None:
         """A clock that is behind that of others gives the time of the last pull."""
-        Writer(store).serve(1, at=500.0)
+        writer.serve(1, at=500.0)
         assert store.serve_known("study", token=TOKEN, at=400.0, pulls=pulls_of(1)).at == 500.0
         assert [pull.served_at for pull in store.pulls("study")] == [500.0, 500.0]
 
-    def test_keys_and_contexts_are_kept(self, store: Store) -> None:
+    def test_keys_and_contexts_are_kept(self, store: Store, writer: Writer) -> None:
         """As with ``serve``."""
-        Writer(store).serve(1)
+        writer.serve(1)
         pulls = [NewPull(0, 1, "index", "k", 0, {"a": [1]}), NewPull(0, 1, "waiting", "k", 1)]
         store.serve_known("study", token=TOKEN, at=201.0, pulls=pulls)
         first, second = store.keyed("study", ["k"])["k"]
         assert (first.number, first.context, second.number) == (2, {"a": [1]}, 3)
         assert second.reason == "waiting"
 
-    @pytest.mark.parametrize("arms", [(2, 1), (2,), (1, 9)], ids=["one", "alone", "unknown"])
-    def test_arms_that_are_not_active_are_not_served(
-        self, store: Store, arms: tuple[int, ...]
-    ) -> None:
-        """Nothing is, until the caller has seen what changed."""
-        writer = Writer(store)
+    def test_arms_that_are_not_active_are_not_served(self, store: Store, writer: Writer) -> None:
+        """Nothing is, until the caller has seen what changed: one is paused, or unknown."""
         writer.serve(1, 2)
         change = Change("state", {}, {2: ("paused", None)})
         store.change("study", change, seq=1, at=201.0)
         before = everything(store)
-        with pytest.raises(StaleView):
-            store.serve_known("study", token=TOKEN, at=202.0, pulls=pulls_of(*arms))
+        for arms in [(2, 1), (2,), (1, 9)]:
+            with pytest.raises(StaleView):
+                store.serve_known("study", token=TOKEN, at=202.0, pulls=pulls_of(*arms))
         assert everything(store) == before
 
-    def test_a_key_that_is_known_is_not_served_again(self, store: Store) -> None:
+    def test_a_key_that_is_known_is_not_served_again(self, store: Store, writer: Writer) -> None:
         """Nor are those that come with it."""
-        Writer(store).serve(1)
+        writer.serve(1)
         store.serve_known("study", token=TOKEN, at=201.0, pulls=pulls_of(1, key="k"))
         before = everything(store)
         mixed = [*pulls_of(1), *pulls_of(1, key="k")]
@@ -82,9 +78,9 @@ class KnownCases:
             store.serve_known("study", token=TOKEN, at=202.0, pulls=mixed)
         assert everything(store) == before
 
-    def test_a_study_that_was_made_again_is_another(self, store: Store) -> None:
+    def test_a_study_that_was_made_again_is_another(self, store: Store, writer: Writer) -> None:
         """Its arms have the ids of the old ones, and are not served for them."""
-        Writer(store).serve(1)
+        writer.serve(1)
         store.delete("study")
         store.create(study_record(token="another"))
         Writer(store, create=False).serve(1)
@@ -98,9 +94,9 @@ class KnownCases:
         with pytest.raises(UnknownStudy):
             store.serve_known("nobody", token=TOKEN, at=201.0, pulls=pulls_of(1))
 
-    def test_milestones_are_kept(self, store: Store) -> None:
+    def test_milestones_are_kept(self, store: Store, writer: Writer) -> None:
         """As with ``serve``."""
-        Writer(store).serve(1)
+        writer.serve(1)
         for at in range(201, 211):
             store.serve_known("study", token=TOKEN, at=float(at), pulls=pulls_of(1, 1, 1))
         assert [stone.n_pulls for stone in store.milestones("study")] == [10, 16, 25]

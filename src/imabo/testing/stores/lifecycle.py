@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -12,6 +12,7 @@ from imabo.arms import Restart, Totals
 from imabo.errors import StoreClosed, StoreError, StudyExists, UnknownStudy
 from imabo.stores.base import Change, Store
 from imabo.testing.stores.facts import (
+    Cases,
     Writer,
     check_sums,
     everything,
@@ -56,17 +57,26 @@ NAMES: Final = [
 ]
 
 
-class LifecycleCases:
+def not_refused(
+    store: Store,
+    verbs: Mapping[str, Callable[[Store], object]],
+    error: type[Exception],
+    words: str = "",
+) -> list[str]:
+    """The verbs that do not raise that error with those words."""
+    found = []
+    for name, verb in verbs.items():
+        try:
+            verb(store)
+        except error as raised:
+            if words in str(raised):
+                continue
+        found.append(name)
+    return found
+
+
+class LifecycleCases(Cases):
     """Creating, opening, closing and sharing a store."""
-
-    @pytest.fixture
-    def store(self) -> Store:
-        """A fresh and empty store."""
-        raise NotImplementedError("give your subclass of StoreContract a fixture named store")
-
-    def reopen(self, store: Store) -> Store:
-        """Close a store and open the same one again, as a new process would."""
-        pytest.skip("this store does not outlive its process")
 
     def test_a_fresh_store_has_no_study(self, store: Store) -> None:
         """The fixture must make a new store for each test."""
@@ -84,31 +94,23 @@ class LifecycleCases:
         assert (found.last_at, found.oldest_pending_at) == (record.created_at, None)
         assert everything(store).log == []
 
-    @pytest.mark.parametrize("seed", [0, 2**63, 2**200 + 1])
-    def test_a_seed_of_any_size_is_kept(self, store: Store, seed: int) -> None:
+    def test_a_seed_of_any_size_is_kept(self, store: Store) -> None:
         """Seeds may be wider than a database's integers."""
-        store.create(study_record(seed=seed))
-        assert store.load("study").study.seed == seed
+        for seed in (0, 2**63, 2**200 + 1):
+            store.create(study_record(f"{seed}", seed=seed))
+            assert store.load(f"{seed}").study.seed == seed
 
-    @pytest.mark.parametrize("ends", [None, (0.1 + 0.2, 1e300), (-1e-300, 5e-324)])
-    def test_a_reward_range_is_kept_exactly(
-        self, store: Store, ends: tuple[float, float] | None
-    ) -> None:
+    def test_a_reward_range_is_kept_exactly(self, store: Store) -> None:
         """None stays None."""
-        store.create(study_record(reward_range=ends))
-        assert store.load("study").study.reward_range == ends
+        for ends in (None, (0.1 + 0.2, 1e300), (-1e-300, 5e-324)):
+            store.create(study_record(f"{ends}", reward_range=ends))
+            assert store.load(f"{ends}").study.reward_range == ends
 
-    @pytest.mark.parametrize("name", NAMES)
-    def test_any_name_is_kept_as_it_is(self, store: Store, name: str) -> None:
-        """Quotes, markup and other scripts are just text."""
-        Writer(store, name).serve(1)
-        assert store.names() == [name]
-        assert store.load(name).study.name == name
-
-    def test_names_are_sorted(self, store: Store) -> None:
-        """By code points, as Python sorts."""
+    def test_any_name_is_kept_as_it_is_and_names_are_sorted(self, store: Store) -> None:
+        """Quotes, markup and other scripts are just text; sorted by code points, as in Python."""
         for name in NAMES:
-            store.create(study_record(name))
+            Writer(store, name).serve(1)
+            assert store.load(name).study.name == name
         assert store.names() == sorted(NAMES)
 
     def test_a_taken_name_is_refused_and_the_study_stays(self, store: Store) -> None:
@@ -119,22 +121,16 @@ class LifecycleCases:
             store.create(study_record(token="another", seed=8))
         assert everything(store) == before
 
-    @pytest.mark.parametrize("verb", VERBS)
-    def test_a_study_that_does_not_exist_is_unknown_to_every_verb(
-        self, store: Store, verb: str
-    ) -> None:
+    def test_a_study_that_does_not_exist_is_unknown_to_every_verb(self, store: Store) -> None:
         """The message names the studies that do exist."""
         store.create(study_record("another"))
-        with pytest.raises(UnknownStudy, match="another"):
-            VERBS[verb](store)
+        assert not_refused(store, VERBS, UnknownStudy, words="another") == []
 
-    @pytest.mark.parametrize("verb", VERBS | ALWAYS)
-    def test_a_closed_store_refuses_every_verb(self, store: Store, verb: str) -> None:
+    def test_a_closed_store_refuses_every_verb(self, store: Store) -> None:
         """Closing twice is no mistake."""
         store.create(study_record("study"))
         store.close()
-        with pytest.raises(StoreClosed):
-            (VERBS | ALWAYS)[verb](store)
+        assert not_refused(store, VERBS | ALWAYS, StoreClosed) == []
         store.close()
 
     def test_a_probe_changes_nothing_and_waits_for_no_study(self, store: Store) -> None:
@@ -160,9 +156,8 @@ class LifecycleCases:
         check_sums(store, "alone")
         check_sums(store, "other")
 
-    def test_what_was_loaded_does_not_change_afterwards(self, store: Store) -> None:
+    def test_what_was_loaded_does_not_change_afterwards(self, store: Store, writer: Writer) -> None:
         """A snapshot is a value, not a window on the store."""
-        writer = Writer(store)
         writer.serve(1)
         before = everything(store)
         shown = repr(before)
@@ -202,9 +197,8 @@ class LifecycleCases:
         assert store.load("study").seq == 1 + 20 + len(numbers)
         check_sums(store)
 
-    def test_everything_is_there_after_reopening(self, store: Store) -> None:
+    def test_everything_is_there_after_reopening(self, store: Store, writer: Writer) -> None:
         """Two studies, every kind of entry, every digit."""
-        writer = Writer(store)
         writer.traffic(seed=1, n_steps=120)
         change = Change(
             "space", {"n": 1e-300}, space={"new": [0.1 + 0.2]}, restart=Restart(1, 2, 3, 4)
@@ -218,9 +212,8 @@ class LifecycleCases:
         assert after == before
         store.close()
 
-    def test_a_reopened_store_goes_on(self, store: Store) -> None:
+    def test_a_reopened_store_goes_on(self, store: Store, writer: Writer) -> None:
         """Numbers count on, and what was told counts as told."""
-        writer = Writer(store)
         writer.serve(1, 2, at=200.0)
         writer.reward(1, 0.5)
         store = self.reopen(store)

@@ -6,7 +6,7 @@ import pytest
 
 from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import KeyRecord, NewPull, Store
-from imabo.testing.stores.facts import Writer, check_sums, everything, study_record
+from imabo.testing.stores.facts import Cases, Writer, check_sums, everything, study_record
 
 
 def key_record(key_id: str, at: float = 100.0, **facts: object) -> KeyRecord:
@@ -15,7 +15,7 @@ def key_record(key_id: str, at: float = 100.0, **facts: object) -> KeyRecord:
     return KeyRecord(id=key_id, secret_hash=f"hash of {key_id}", created_at=at, **usual | facts)  # type: ignore[arg-type]
 
 
-class UpkeepCases:
+class UpkeepCases(Cases):
     """What an operator does to a store."""
 
     def test_seqs_tell_which_studies_moved(self, store: Store) -> None:
@@ -83,18 +83,16 @@ class UpkeepCases:
         assert store.prune("study", before=250.0) == 1
         assert writer.serve(1, at=420.0) == [6]
 
-    def test_pruning_goes_in_steps(self, store: Store) -> None:
+    def test_pruning_goes_in_steps(self, store: Store, writer: Writer) -> None:
         """So that it never holds up the traffic for long; the oldest go first."""
-        writer = Writer(store)
         for number in writer.serve(*[1] * 5):
             writer.reward(number, 0.5)
         assert store.prune("study", before=1000.0, limit=2) == 2
         assert [pull.number for pull in store.pulls("study")] == [3, 4, 5]
         assert store.prune("study", before=1000.0, limit=9) == 3
 
-    def test_expired_pulls_are_finished(self, store: Store) -> None:
+    def test_expired_pulls_are_finished(self, store: Store, writer: Writer) -> None:
         """They are pruned, and expiry goes on with those that are left."""
-        writer = Writer(store)
         writer.serve(1, at=200.0)
         writer.serve(1, at=300.0)
         writer.expire(before=250.0)
@@ -138,7 +136,3 @@ class UpkeepCases:
     def test_waiting_ends_by_itself(self, store: Store) -> None:
         """At the latest after the time that was named."""
         store.wait(0.01)
-
-    def reopen(self, store: Store) -> Store:
-        """See ``LifecycleCases``."""
-        raise NotImplementedError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from imabo.errors import InvalidSetting
-from imabo.stores.base import CLOCK_SLACK_S
+from imabo.stores.rules import CLOCK_SLACK_S
 from imabo.testing.study.base import (
     MakeStudy,
     ManualClock,

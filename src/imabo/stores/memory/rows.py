@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
+import threading
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from imabo.arms import PullState, Restart, Tally
-from imabo.stores.base import (
-    ArmRecord,
-    LogEntry,
-    Milestone,
-    NewArm,
-    NewPull,
-    PullRecord,
-    StaleView,
-    StudyRecord,
-)
-from imabo.stores.milestones import is_milestone, is_wider, superfluous
-from imabo.stores.refusals import misfit
+from imabo.arms import ArmState, PullState, Restart, Tally
+from imabo.stores.base import ArmRecord, NewArm, NewPull, StaleView, StudyRecord
+from imabo.stores.history import LogEntry, Milestone, PullRecord
+from imabo.stores.keys import KeyRecord
+from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
+from imabo.stores.rules import is_milestone, is_wider, superfluous
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
 
 
-class ArmRow:
+@dataclass(slots=True)
+class ArmEntry:
     """An arm's facts and its counters, changed in place."""
 
-    __slots__ = (
-        "marked_rewards",
-        "marked_sum",
-        "n_pending",
-        "n_pulls",
-        "n_rewards",
-        "new",
-        "retired_from",
-        "reward_squares",
-        "reward_sum",
-        "seq",
-        "state",
-    )
-
-    def __init__(self, new: NewArm, seq: int) -> None:
-        self.new = new
-        self.state: Any = "active"
-        self.retired_from: Any = None
-        self.seq = seq
-        self.n_pulls = self.n_rewards = self.n_pending = self.marked_rewards = 0
-        self.reward_sum = self.reward_squares = self.marked_sum = 0.0
+    new: NewArm
+    seq: int
+    state: ArmState = "active"
+    retired_from: ArmState | None = None
+    n_pulls: int = 0
+    n_rewards: int = 0
+    n_pending: int = 0
+    reward_sum: float = 0.0
+    reward_squares: float = 0.0
+    marked_rewards: int = 0
+    marked_sum: float = 0.0
 
     def record(self) -> ArmRecord:
         """The arm as a value."""
@@ -85,7 +71,7 @@ class StudyRows:
         self.restart = Restart()
         self.marked_at = 0
         self.last_at = record.created_at
-        self.arms: dict[int, ArmRow] = {}
+        self.arms: dict[int, ArmEntry] = {}
         self.identities: set[str] = set()
         self.beliefs: Mapping[str, Any] | None = None
         self.beliefs_seq = 0
@@ -174,7 +160,7 @@ class StudyRows:
     def add_arms(self, arms: Sequence[NewArm]) -> None:
         """Add arms that passed ``check_arms``."""
         for new in arms:
-            self.arms[new.id] = ArmRow(new, self.seq)
+            self.arms[new.id] = ArmEntry(new, self.seq)
             self.identities.add(new.identity)
 
     def keep_milestone(self, before: int, at: float) -> None:
@@ -231,3 +217,28 @@ class StudyRows:
         if self.is_sorted:
             return bisect_left(self.served_at, before, lo=start)
         return len(self.arm)
+
+
+class AllRows:
+    """All that a store in memory has. Whoever reads or writes it holds the lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.studies: dict[str, StudyRows] = {}
+        self.keys: dict[str, KeyRecord] = {}
+        self.is_closed = False
+
+    def check(self) -> None:
+        """Refuse to go on after the store was closed."""
+        if self.is_closed:
+            raise store_closed()
+
+    def study(self, name: str, token: str | None = None) -> StudyRows:
+        """A study; refuses another one than that of a token."""
+        self.check()
+        study = self.studies.get(name)
+        if study is None:
+            raise unknown_study(name, sorted(self.studies))
+        if token not in (None, study.record.token):
+            raise study_replaced(name)
+        return study

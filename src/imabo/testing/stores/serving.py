@@ -12,6 +12,7 @@ from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, NewArm, NewPull, StaleView, Store
 from imabo.testing.stores.facts import (
     SPACE,
+    Cases,
     Writer,
     check_sums,
     everything,
@@ -67,7 +68,7 @@ def serve(
     return store.serve("study", seq=seq, at=300.0, pulls=pulls or usual, arms=arms or [], mark_at=2)
 
 
-class DecisionCases:
+class ServingCases(Cases):
     """Serving, marking, changing by hand, and refusing what rests on an old view."""
 
     def test_a_served_pull_and_its_new_arm_are_there(self, store: Store) -> None:
@@ -96,9 +97,8 @@ class DecisionCases:
         (arm,) = store.load("study").arms
         assert list(map(repr, arm.config.items())) == list(map(repr, CONFIG.items()))
 
-    def test_a_batch_is_one_transaction(self, store: Store) -> None:
+    def test_a_batch_is_one_transaction(self, store: Store, writer: Writer) -> None:
         """Several pulls move ``seq`` by one."""
-        writer = Writer(store)
         assert writer.serve(1, 2, 1, 3, at=200.0) == [1, 2, 3, 4]
         found = everything(store)
         assert found.snapshot.seq == 1
@@ -141,21 +141,20 @@ class DecisionCases:
         assert [arm.id for arm in store.load("study", since=0).arms] == [1, 2, 3, 4, 5]
         assert list(store.load("study", since=10**9).arms) == []
 
-    @pytest.mark.parametrize("ahead", [-1, 1, 100])
     def test_a_decision_from_another_view_is_stale_and_writes_nothing(
-        self, store: Store, ahead: int
+        self, store: Store, writer: Writer
     ) -> None:
         """Neither an older nor a newer ``seq`` will do."""
-        writer = Writer(store)
         writer.serve(1)
         writer.serve(2)
         before = everything(store)
-        with pytest.raises(StaleView):
-            serve(store, writer.seq + ahead, arms=[new_arm(3)])
         change = Change("state", {"arm": 1}, {1: ("paused", None)})
-        with pytest.raises(StaleView):
-            store.change("study", change, seq=writer.seq + ahead, at=300.0)
-        assert everything(store) == before
+        for ahead in (-1, 1, 100):
+            with pytest.raises(StaleView):
+                serve(store, writer.seq + ahead, arms=[new_arm(3)])
+            with pytest.raises(StaleView):
+                store.change("study", change, seq=writer.seq + ahead, at=300.0)
+            assert everything(store) == before
 
     def test_a_reward_makes_a_view_stale_and_a_repeated_one_does_not(self, store: Store) -> None:
         """Only a transaction that changes the study moves its ``seq``."""
@@ -168,23 +167,21 @@ class DecisionCases:
         store.reward("study", 1, 0.5, at=300.0)
         assert writer.serve(1) == [2]
 
-    @pytest.mark.parametrize("misfit", MISFITS)
     def test_a_write_that_contradicts_the_facts_is_refused_whole(
-        self, store: Store, misfit: str
+        self, store: Store, writer: Writer
     ) -> None:
         """Also when the first half of it was right; the next write works."""
-        writer = Writer(store)
         writer.serve(1, 2)
         before = everything(store)
-        with pytest.raises(StoreError, match="refused whole"):
-            MISFITS[misfit](store, writer.seq)
-        assert everything(store) == before
+        for what, misfit in MISFITS.items():
+            with pytest.raises(StoreError, match="refused whole"):
+                misfit(store, writer.seq)
+            assert everything(store) == before, what
         assert writer.serve(1, 3) == [3, 4]
         check_sums(store)
 
-    def test_states_change_by_hand(self, store: Store) -> None:
+    def test_states_change_by_hand(self, store: Store, writer: Writer) -> None:
         """Several arms in one change, with the state they were retired from."""
-        writer = Writer(store)
         writer.serve(1, 2, 3)
         change = Change(
             "state", {"why": "by hand"}, {1: ("paused", None), 3: ("retired", "paused")}
@@ -204,9 +201,8 @@ class DecisionCases:
         assert (kept.id, kept.origin, kept.tally.n_pulls) == (1, "manual", 0)
         assert store.load("study").totals.n_pulls == 0
 
-    def test_some_arms_are_read_as_they_are_among_all(self, store: Store) -> None:
+    def test_some_arms_are_read_as_they_are_among_all(self, store: Store, writer: Writer) -> None:
         """In order of their ids; an id that no arm has is left out."""
-        writer = Writer(store)
         writer.serve(1, 2, 3, 4, 2)
         writer.reward(2, 0.5)
         writer.put_state(4, "paused")

@@ -9,17 +9,16 @@ import pytest
 from imabo.arms import Restart, Totals
 from imabo.errors import RewardConflict
 from imabo.stores.base import Change, Expired, LogEntry, NewPull, Rewarded, Store
-from imabo.testing.stores.facts import Writer, check_sums, everything, new_arm
+from imabo.testing.stores.facts import Cases, Writer, check_sums, everything, new_arm
 
 EXACT = [0.1 + 0.2, 1e-300, 5e-324, 1 / 3, -1.7976931348623157e308, 2.0**53 + 2, 0.0, 1.0]
 
 
-class FeedbackCases:
+class RewardCases(Cases):
     """Rewards once, expiry, paging and the log."""
 
-    def test_a_reward_is_recorded_and_counted(self, store: Store) -> None:
+    def test_a_reward_is_recorded_and_counted(self, store: Store, writer: Writer) -> None:
         """On the pull, its arm and the study."""
-        writer = Writer(store)
         writer.serve(1, 2, at=200.0)
         assert store.reward("study", 2, 0.75, at=300.25) == Rewarded(2, True, True, seq=2)
         found = everything(store)
@@ -30,9 +29,8 @@ class FeedbackCases:
         assert found.snapshot.last_at == 300.25
         check_sums(store)
 
-    def test_the_same_reward_again_changes_nothing(self, store: Store) -> None:
+    def test_the_same_reward_again_changes_nothing(self, store: Store, writer: Writer) -> None:
         """So a report may be retried."""
-        writer = Writer(store)
         writer.serve(1)
         writer.reward(1, 0.1 + 0.2)
         before = everything(store)
@@ -49,19 +47,16 @@ class FeedbackCases:
             store.reward("study", 1, math.nextafter(0.5, 1), at=900.0)
         assert everything(store) == before
 
-    @pytest.mark.parametrize("number", [0, -1, 3, 10**17])
-    def test_a_reward_for_no_pull_is_none_and_changes_nothing(
-        self, store: Store, number: int
-    ) -> None:
+    def test_a_reward_for_no_pull_is_none_and_changes_nothing(self, store: Store) -> None:
         """Numbers that were not given out, small and large."""
         Writer(store).serve(1, 1)
         before = everything(store)
-        assert store.reward("study", number, 0.5, at=300.0) is None
+        for number in (0, -1, 3, 10**17):
+            assert store.reward("study", number, 0.5, at=300.0) is None
         assert everything(store) == before
 
-    def test_rewards_come_in_any_order(self, store: Store) -> None:
+    def test_rewards_come_in_any_order(self, store: Store, writer: Writer) -> None:
         """The log has them in the order they came."""
-        writer = Writer(store)
         writer.serve(1, 2, 1)
         for number in (3, 1, 2):
             writer.reward(number, number / 8)
@@ -69,14 +64,14 @@ class FeedbackCases:
         assert [entry.pull for entry in everything(store).log] == [1, 2, 3, 3, 1, 2]
         check_sums(store)
 
-    @pytest.mark.parametrize("reward", EXACT)
-    def test_a_reward_survives_to_the_last_digit(self, store: Store, reward: float) -> None:
+    def test_a_reward_survives_to_the_last_digit(self, store: Store) -> None:
         """On the pull, in the log and in the sum."""
-        Writer(store).serve(1)
-        store.reward("study", 1, reward, at=300.0)
-        found = everything(store)
-        assert found.pulls[0].reward == found.log[-1].reward == reward
-        assert found.snapshot.totals.reward_sum == reward
+        for reward in EXACT:
+            Writer(store, f"{reward}").serve(1)
+            store.reward(f"{reward}", 1, reward, at=300.0)
+            found = everything(store, f"{reward}")
+            assert found.pulls[0].reward == found.log[-1].reward == reward
+            assert found.snapshot.totals.reward_sum == reward
 
     def test_an_early_time_of_a_reward_does_not_turn_the_clock_back(self, store: Store) -> None:
         """Its teller may not know of the latest pull yet."""
@@ -86,9 +81,8 @@ class FeedbackCases:
         assert store.load("study").last_at == 200.0
         assert everything(store).pulls[0].rewarded_at == 150.0
 
-    def test_expiry_takes_what_was_served_before_a_time(self, store: Store) -> None:
+    def test_expiry_takes_what_was_served_before_a_time(self, store: Store, writer: Writer) -> None:
         """Not at it, and not what has its reward."""
-        writer = Writer(store)
         writer.serve(1, 2, 2, at=200.0)
         writer.serve(1, at=201.0)
         writer.serve(3, at=202.0)
@@ -103,9 +97,8 @@ class FeedbackCases:
         assert found.snapshot.oldest_pending_at == 201.0
         check_sums(store)
 
-    def test_expiry_of_nothing_changes_nothing(self, store: Store) -> None:
+    def test_expiry_of_nothing_changes_nothing(self, store: Store, writer: Writer) -> None:
         """No ``seq`` and no entry in the log."""
-        writer = Writer(store)
         writer.serve(1, at=200.0)
         before = everything(store)
         assert store.expire("study", before=200.0, at=400.0) == Expired({}, 200.0, seq=1)
@@ -113,9 +106,8 @@ class FeedbackCases:
         writer.reward(1, 0.5)
         assert store.expire("study", before=1e9, at=400.0) == Expired({}, None, seq=2)
 
-    def test_a_reward_after_expiry_counts_once(self, store: Store) -> None:
+    def test_a_reward_after_expiry_counts_once(self, store: Store, writer: Writer) -> None:
         """Late, but like any other."""
-        writer = Writer(store)
         writer.serve(1, 1, at=200.0)
         assert writer.expire(before=300.0) == {1: 2}
         assert store.reward("study", 1, 0.5, at=900.0) == Rewarded(1, True, False, seq=3)
@@ -127,9 +119,8 @@ class FeedbackCases:
         assert store.load("study").oldest_pending_at is None
         check_sums(store)
 
-    def test_pulls_are_read_in_pages(self, store: Store) -> None:
+    def test_pulls_are_read_in_pages(self, store: Store, writer: Writer) -> None:
         """In order of their numbers, from any number on."""
-        writer = Writer(store)
         writer.serve(*[1, 2] * 5)
         pages = [
             [pull.number for pull in store.pulls("study", after=a, limit=4)] for a in (0, 4, 8)
@@ -139,9 +130,8 @@ class FeedbackCases:
         assert store.pulls("study", after=10**9) == []
         assert len(store.pulls("study")) == 10
 
-    def test_one_pull_is_read_by_its_number(self, store: Store) -> None:
+    def test_one_pull_is_read_by_its_number(self, store: Store, writer: Writer) -> None:
         """None for a number that was not given out."""
-        writer = Writer(store)
         writer.serve(1, 2)
         writer.reward(2, 0.5)
         assert store.pull("study", 2) == store.pulls("study")[1]
@@ -172,9 +162,8 @@ class FeedbackCases:
             LogEntry(8, "tell", 900.0, pull=1, reward=1.0),
         ]
 
-    def test_a_log_that_is_being_read_holds_nobody_up(self, store: Store) -> None:
+    def test_a_log_that_is_being_read_holds_nobody_up(self, store: Store, writer: Writer) -> None:
         """Writers go on, and what was read stays true."""
-        writer = Writer(store)
         for _ in range(3):
             writer.serve(1)
         log = store.log("study")
@@ -183,13 +172,12 @@ class FeedbackCases:
         writer.reward(1, 0.5)
         assert [first, *log][:3] == everything(store).log[:3]
 
-    @pytest.mark.parametrize("seed", range(4))
-    def test_counters_are_sums_over_pulls_after_any_traffic(self, store: Store, seed: int) -> None:
+    def test_counters_are_sums_over_pulls_after_any_traffic(self, store: Store) -> None:
         """And every ``seq`` is one transaction of the log."""
-        writer = Writer(store)
-        writer.traffic(seed, n_steps=150)
-        check_sums(store)
-        found = everything(store)
-        assert {pull.state for pull in found.pulls} == {"pending", "rewarded", "expired"}
-        transactions = dict.fromkeys(entry.seq for entry in found.log)
-        assert list(transactions) == list(range(1, found.snapshot.seq + 1))
+        for seed in range(4):
+            Writer(store, f"{seed}").traffic(seed, n_steps=150)
+            check_sums(store, f"{seed}")
+            found = everything(store, f"{seed}")
+            assert {pull.state for pull in found.pulls} == {"pending", "rewarded", "expired"}
+            transactions = dict.fromkeys(entry.seq for entry in found.log)
+            assert list(transactions) == list(range(1, found.snapshot.seq + 1))

@@ -1,12 +1,10 @@
-"""The store of a study that need not outlive its process."""
+"""The verbs of a study in memory."""
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,32 +14,23 @@ from imabo.stores.base import (
     ArmRecord,
     Change,
     Expired,
-    KeyRecord,
-    LogEntry,
-    Milestone,
     NewArm,
     NewPull,
     Placed,
-    PullRecord,
-    Rewarded,
     Snapshot,
     Store,
     StudyRecord,
-    steady,
 )
-from imabo.stores.memory_rows import EXPIRED, PENDING, PRUNED, REWARDED, StudyRows
-from imabo.stores.refusals import (
-    misfit,
-    reward_conflict,
-    store_closed,
-    study_exists,
-    study_replaced,
-    unknown_study,
-)
+from imabo.stores.history import LogEntry
+from imabo.stores.memory.history import MemoryHistory
+from imabo.stores.memory.keys import MemoryKeys
+from imabo.stores.memory.rows import EXPIRED, PENDING, PRUNED, REWARDED, AllRows, StudyRows
+from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rows import numbered
+from imabo.stores.rules import Rewarded, steady
 
 
-class MemoryStore(Store):
+class MemoryStore(MemoryHistory, MemoryKeys, Store):
     """Keeps studies in this process, about 60 bytes a pull; for experiments and simulations.
 
     Example:
@@ -57,67 +46,46 @@ class MemoryStore(Store):
     turns_hold_all = True
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._studies: dict[str, StudyRows] = {}
-        self._keys: dict[str, KeyRecord] = {}
-        self._closed = False
-
-    def _study(self, name: str, token: str | None = None) -> StudyRows:
-        if self._closed:
-            raise store_closed()
-        study = self._studies.get(name)
-        if study is None:
-            raise unknown_study(name, self.names())
-        if token not in (None, study.record.token):
-            raise study_replaced(name)
-        return study
+        self._all = AllRows()
 
     def create(self, study: StudyRecord) -> None:
-        """See ``Store.create``."""
-        with self._lock:
-            if self._closed:
-                raise store_closed()
-            if study.name in self._studies:
+        with self._all.lock:
+            self._all.check()
+            if study.name in self._all.studies:
                 raise study_exists(study.name)
             if self.find(study.token) is not None:
                 raise misfit(f"the token {study.token!r} is another study's")
-            self._studies[study.name] = StudyRows(study)
+            self._all.studies[study.name] = StudyRows(study)
 
     def names(self) -> list[str]:
-        """See ``Store.names``."""
-        with self._lock:
-            if self._closed:
-                raise store_closed()
-            return sorted(self._studies)
+        with self._all.lock:
+            self._all.check()
+            return sorted(self._all.studies)
 
     def seqs(self) -> dict[str, int]:
-        """See ``Store.seqs``."""
-        with self._lock:
-            return {name: self._studies[name].seq for name in self.names()}
+        with self._all.lock:
+            return {name: self._all.studies[name].seq for name in self.names()}
 
     def find(self, token: str) -> str | None:
-        """See ``Store.find``."""
-        with self._lock:
-            known = {self._studies[name].record.token: name for name in self.names()}
+        with self._all.lock:
+            known = {self._all.studies[name].record.token: name for name in self.names()}
             return known.get(token)
 
     def delete(self, name: str) -> None:
-        """See ``Store.delete``."""
-        with self._lock:
-            self._study(name)
-            del self._studies[name]
+        with self._all.lock:
+            self._all.study(name)
+            del self._all.studies[name]
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
         """See ``Store.turn``; here a verb either happens or raises, so there is nothing to undo."""
-        with self._lock:
-            self._study(name)
+        with self._all.lock:
+            self._all.study(name)
             yield
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
-        """See ``Store.load``."""
-        with self._lock:
-            study = self._study(name)
+        with self._all.lock:
+            study = self._all.study(name)
             return Snapshot(
                 study=study.record,
                 seq=study.seq,
@@ -134,15 +102,9 @@ class MemoryStore(Store):
             )
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
-        """See ``Store.arms``."""
-        with self._lock:
-            known = self._study(name).arms
+        with self._all.lock:
+            known = self._all.study(name).arms
             return [known[arm].record() for arm in sorted(ids) if arm in known]
-
-    def spaces(self, name: str) -> list[Mapping[str, Any]]:
-        """See ``Store.spaces``."""
-        with self._lock:
-            return list(self._study(name).spaces)
 
     def serve(
         self,
@@ -157,9 +119,8 @@ class MemoryStore(Store):
         memory: Mapping[str, Any] | None = None,
         token: str | None = None,
     ) -> int:
-        """See ``Store.serve``."""
-        with self._lock:
-            study = self._study(name, token)
+        with self._all.lock:
+            study = self._all.study(name, token)
             study.check(seq)
             study.check_arms(arms, [pull.arm for pull in pulls])
             study.check_pulls(pulls)
@@ -180,9 +141,8 @@ class MemoryStore(Store):
             return study.seq
 
     def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
-        """See ``Store.serve_known``."""
-        with self._lock:
-            study = self._study(name)
+        with self._all.lock:
+            study = self._all.study(name)
             first = len(study.arm) + 1
             study.check_known(token, pulls)
             study.seq += 1
@@ -198,9 +158,8 @@ class MemoryStore(Store):
         at: float,
         token: str | None = None,
     ) -> list[Rewarded | RewardConflict | None]:
-        """See ``Store.reward_many``."""
-        with self._lock:
-            study = self._study(name, token)
+        with self._all.lock:
+            study = self._all.study(name, token)
             new = study.seq + 1
             found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
             for i in sorted(range(len(rewards)), key=lambda i: rewards[i][0]):
@@ -237,9 +196,8 @@ class MemoryStore(Store):
         arm.seq = study.seq
 
     def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
-        """See ``Store.expire``."""
-        with self._lock:
-            study = self._study(name, token)
+        with self._all.lock:
+            study = self._all.study(name, token)
             end = study.end_of(before, start=study.first_open)
             due = [
                 i
@@ -265,9 +223,8 @@ class MemoryStore(Store):
     def change(
         self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
     ) -> int:
-        """See ``Store.change``."""
-        with self._lock:
-            study = self._study(name, token)
+        with self._all.lock:
+            study = self._all.study(name, token)
             study.check(seq)
             study.check_arms(change.arms, change.states)
             study.seq += 1
@@ -284,30 +241,10 @@ class MemoryStore(Store):
             study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
             return study.seq
 
-    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
-        """See ``Store.pulls``."""
-        with self._lock:
-            study = self._study(name)
-            kept = (i for i in range(max(after, 0), len(study.arm)) if study.kept(i))
-            return [study.pull(i) for i in islice(kept, limit)]
-
-    def pull(self, name: str, number: int) -> PullRecord | None:
-        """See ``Store.pull``."""
-        with self._lock:
-            study = self._study(name)
-            return study.pull(number - 1) if study.kept(number - 1) else None
-
-    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
-        """See ``Store.keyed``."""
-        with self._lock:
-            study = self._study(name)
-            known = {key: study.keyed[key] for key in keys if key in study.keyed}
-            return {key: [study.pull(i) for i in places] for key, places in known.items()}
-
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
         """See ``Store.prune``; the columns keep their length, about 60 bytes a pull."""
-        with self._lock:
-            study = self._study(name)
+        with self._all.lock:
+            study = self._all.study(name)
             finished = (
                 i
                 for i in range(study.end_of(before))
@@ -324,77 +261,11 @@ class MemoryStore(Store):
             }
             return len(old)
 
-    def log(self, name: str) -> Iterator[LogEntry]:
-        """See ``Store.log``."""
-        with self._lock:
-            study = self._study(name)
-            entries = list(study.events)
-            for i in filter(study.kept, range(len(study.arm))):
-                context = study.contexts.get(i)
-                entries.append(
-                    LogEntry(
-                        study.served_seq[i],
-                        "ask",
-                        study.served_at[i],
-                        pull=i + 1,
-                        arm=study.arm[i],
-                        reason=study.reasons[study.reason[i]],
-                        data=None if context is None else {"context": context},
-                    )
-                )
-                if study.state[i] == REWARDED:
-                    entries.append(
-                        LogEntry(
-                            study.rewarded_seq[i],
-                            "tell",
-                            study.rewarded_at[i],
-                            pull=i + 1,
-                            reward=study.reward[i],
-                        )
-                    )
-        yield from sorted(entries, key=lambda entry: (entry.seq, entry.pull or 0))
-
-    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
-        """See ``Store.changes``."""
-        with self._lock:
-            newest = (
-                entry for entry in reversed(self._study(name).events) if entry.kind != "expire"
-            )
-            return list(islice(newest, limit))[::-1]
-
-    def milestones(self, name: str) -> list[Milestone]:
-        """See ``Store.milestones``."""
-        with self._lock:
-            return list(self._study(name).milestones.values())
-
-    def put_key(self, key: KeyRecord) -> None:
-        """See ``Store.put_key``."""
-        with self._lock:
-            if any(known.id == key.id for known in self.keys()):
-                raise misfit(f"the access key {key.id!r} is there already")
-            self._keys[key.id] = key
-
-    def keys(self) -> list[KeyRecord]:
-        """See ``Store.keys``."""
-        with self._lock:
-            if self._closed:
-                raise store_closed()
-            return sorted(self._keys.values(), key=lambda key: (key.created_at, key.id))
-
-    def revoke_key(self, key_id: str, *, at: float) -> bool:
-        """See ``Store.revoke_key``."""
-        with self._lock:
-            known = {key.id: key for key in self.keys()}.get(key_id)
-            if known is not None and known.revoked_at is None:
-                self._keys[key_id] = replace(known, revoked_at=at)
-            return known is not None
-
     def probe(self) -> None:
         """See ``Store.probe``; there is nothing that could be full."""
         self.names()
 
     def close(self) -> None:
-        """See ``Store.close``."""
-        with self._lock:
-            self._closed = True
-            self._studies.clear()
+        with self._all.lock:
+            self._all.is_closed = True
+            self._all.studies.clear()

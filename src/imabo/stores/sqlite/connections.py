@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from imabo.errors import StoreError
-from imabo.stores.refusals import misfit, store_closed
-from imabo.stores.schema import upgrade, version_of
+from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
+from imabo.stores.rows import StudyHead
+from imabo.stores.sqlite import statements
+from imabo.stores.sqlite.schema import upgrade, version_of
 
 BUSY_S: Final = 60.0  # how long to wait for another process that is writing
 _LOOK_EVERY_S: Final = 0.2  # how often reads look whether the file is still there
@@ -230,6 +232,18 @@ class Connections:
                 "the process forked without Python's knowledge, and SQLite must not cross a fork",
                 "open the study in each process",
             )
+
+
+def head_of(db: sqlite3.Connection, name: str, token: str | None = None) -> StudyHead:
+    """A study as it is now; refuses another one than that of a token."""
+    # Looked up each time: another process may have deleted the study, and made it again.
+    row = db.execute(statements.HEAD, (name,)).fetchone()
+    if row is None:
+        raise unknown_study(name, [row[0] for row in db.execute(statements.NAMES)])
+    study = StudyHead._make(row)
+    if token not in (None, study.token):
+        raise study_replaced(name)
+    return study
 
 
 def _make(path: str) -> None:

@@ -1,0 +1,105 @@
+"""The contract of reading a study's past: its pulls, its log, its changes, its milestones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from imabo.arms import PullState
+
+
+@dataclass(frozen=True, slots=True)
+class PullRecord:
+    """A pull as the store has it."""
+
+    number: int
+    arm: int
+    reason: str
+    state: PullState
+    served_at: float
+    reward: float | None
+    rewarded_at: float | None
+    context: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One thing that happened, in the order of ``seq``: ``ask``, ``tell``, ``expire`` or a change.
+
+    For an ask, ``pull`` and ``arm`` say what was served; for a tell, ``reward`` its value.
+    """
+
+    seq: int
+    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "drift"]
+    at: float
+    pull: int | None = None
+    arm: int | None = None
+    reason: str | None = None
+    reward: float | None = None
+    data: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """The counters of a study at one moment of its past, kept when enough pulls had passed.
+
+    Differences of two milestones are what happened in between: the traffic of each arm, and the
+    number, the sum and the squares of the rewards that arrived.
+
+    Args:
+        at: The time of the serve that reached it.
+        n_pulls: Pulls right after that serve, its own included; so with the other counts.
+        n_rewards: Rewards so far.
+        n_pending: Pulls that wait for their reward.
+        reward_sum: The sum of the rewards over all arms, in the study's own units.
+        reward_squares: The sum of their squares.
+        n_active: Arms that were not retired.
+        arm_pulls: The pulls of arm 1, 2, 3, ..., which are all arms that there were;
+            equal to a tuple of them.
+    """
+
+    at: float
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    reward_sum: float
+    reward_squares: float
+    n_active: int
+    arm_pulls: Sequence[int]
+
+
+class History(ABC):
+    """What a store tells of a study's past. Reading changes nothing and holds nobody up."""
+
+    @abstractmethod
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        """Every space version of a study, the first one first."""
+
+    @abstractmethod
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        """Pulls with a number above ``after``, in order."""
+
+    @abstractmethod
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        """One pull."""
+
+    @abstractmethod
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        """The pulls of each of these keys that there are, by their parts."""
+
+    @abstractmethod
+    def log(self, name: str) -> Iterator[LogEntry]:
+        """Everything that happened, in order; one ``expire`` entry a transaction."""
+
+    @abstractmethod
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        """The newest changes (all kinds of ``Change``), the oldest of them first.
+
+        At most ``limit``, which is at least 0. Never reads the pulls, however many there are.
+        """
+
+    @abstractmethod
+    def milestones(self, name: str) -> list[Milestone]:
+        """What was kept of the study's past, in order; at most 256, however long it is."""

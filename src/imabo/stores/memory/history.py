@@ -1,0 +1,63 @@
+"""The past of a study in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from imabo.stores.history import History, LogEntry, Milestone, PullRecord
+from imabo.stores.memory.rows import AllRows
+
+
+class MemoryHistory(History):
+    """See ``History``."""
+
+    _all: AllRows
+
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        with self._all.lock:
+            return list(self._all.study(name).spaces)
+
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        with self._all.lock:
+            study = self._all.study(name)
+            kept = (i for i in range(max(after, 0), len(study.arm)) if study.kept(i))
+            return [study.pull(i) for i in islice(kept, limit)]
+
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        with self._all.lock:
+            study = self._all.study(name)
+            return study.pull(number - 1) if study.kept(number - 1) else None
+
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        with self._all.lock:
+            study = self._all.study(name)
+            known = {key: study.keyed[key] for key in keys if key in study.keyed}
+            return {key: [study.pull(i) for i in places] for key, places in known.items()}
+
+    def log(self, name: str) -> Iterator[LogEntry]:
+        with self._all.lock:
+            study = self._all.study(name)
+            entries = list(study.events)
+            for i in filter(study.kept, range(len(study.arm))):
+                pull, context = study.pull(i), study.contexts.get(i)
+                data = None if context is None else {"context": context}
+                what = (pull.number, pull.arm, pull.reason)
+                seq, told_at = study.served_seq[i], pull.rewarded_at
+                entries.append(LogEntry(seq, "ask", pull.served_at, *what, data=data))
+                if told_at is not None:
+                    seq, reward = study.rewarded_seq[i], pull.reward
+                    entries.append(LogEntry(seq, "tell", told_at, pull.number, reward=reward))
+        yield from sorted(entries, key=lambda entry: (entry.seq, entry.pull or 0))
+
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        with self._all.lock:
+            newest = (
+                entry for entry in reversed(self._all.study(name).events) if entry.kind != "expire"
+            )
+            return list(islice(newest, limit))[::-1]
+
+    def milestones(self, name: str) -> list[Milestone]:
+        with self._all.lock:
+            return list(self._all.study(name).milestones.values())

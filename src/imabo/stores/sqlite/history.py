@@ -1,0 +1,59 @@
+"""The past of a study in a SQLite file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from imabo.stores.history import History, LogEntry, Milestone, PullRecord
+from imabo.stores.rows import dump, to_change, to_entry, to_milestone, to_pull
+from imabo.stores.sqlite import statements
+from imabo.stores.sqlite.connections import Connections, Row, head_of
+
+
+class SQLiteHistory(History):
+    """See ``History``."""
+
+    _connections: Connections
+
+    def _of(self, name: str, statement: str, **parameters: Any) -> list[Row]:
+        """The rows of a statement about a study."""
+        with self._connections.reading() as db:
+            here = parameters | {"study": head_of(db, name).id}
+            return db.execute(statement, here).fetchall()
+
+    def spaces(self, name: str) -> list[Mapping[str, Any]]:
+        return [json.loads(space) for (space,) in self._of(name, statements.SPACES)]
+
+    def pulls(self, name: str, *, after: int = 0, limit: int = 1000) -> list[PullRecord]:
+        rows = self._of(name, statements.PULLS, after=after, limit=limit)
+        return [to_pull(row) for row in rows]
+
+    def pull(self, name: str, number: int) -> PullRecord | None:
+        rows = self._of(name, statements.PULL, number=number)
+        return to_pull(rows[0]) if rows else None
+
+    def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
+        found: dict[str, list[PullRecord]] = {}
+        for key, *pull in self._of(name, statements.KEYED, keys=dump(list(keys))):
+            found.setdefault(key, []).append(to_pull(pull))
+        return found
+
+    def log(self, name: str) -> Iterator[LogEntry]:
+        with self._connections.reading() as db:
+            study = head_of(db, name).id
+
+        def query(db: sqlite3.Connection, last: Row | None) -> sqlite3.Cursor:
+            seq, number = (0, 0) if last is None else (last[0], last[3])
+            return db.execute(statements.LOG, {"study": study, "seq": seq, "number": number})
+
+        for row in self._connections.stream(query):
+            yield to_entry(row)
+
+    def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
+        return [to_change(row) for row in self._of(name, statements.CHANGES, limit=limit)][::-1]
+
+    def milestones(self, name: str) -> list[Milestone]:
+        return [to_milestone(row) for row in self._of(name, statements.MILESTONES)]

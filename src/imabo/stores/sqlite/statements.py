@@ -1,0 +1,179 @@
+"""What the store says to SQLite; with ``?`` where each request comes by, which takes less."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from imabo.stores.history import Milestone, PullRecord
+from imabo.stores.keys import KeyRecord
+from imabo.stores.rows import ArmRow, SpaceRow, StudyHead, StudyRow, columns
+
+# --- studies
+
+NAMES: Final = "SELECT name FROM studies ORDER BY name"
+SEQS: Final = "SELECT name, seq FROM studies ORDER BY name"
+FIND: Final = "SELECT name FROM studies WHERE token = :token"
+HEAD: Final = f"SELECT {columns(StudyHead)} FROM studies WHERE name = ?"
+STUDY: Final = f"SELECT {columns(StudyRow)} FROM studies WHERE id = :study"
+CREATE: Final = """
+    INSERT INTO studies (name, token, seed, policy, oracle, reward_low, reward_high, window_s,
+        created_at, last_at)
+    VALUES (:name, :token, :seed, :policy, :oracle, :reward_low, :reward_high, :window_s,
+        :created_at, :last_at)
+"""
+DELETE: Final = "DELETE FROM studies WHERE id = :study"
+LATEST_SPACE: Final = f"""
+    SELECT {columns(SpaceRow)} FROM spaces WHERE study = :study ORDER BY version DESC LIMIT 1
+"""
+BESIDE: Final = """
+    SELECT (SELECT space FROM spaces WHERE study = :study AND version = 1),
+        (SELECT document FROM beliefs WHERE study = :study AND seq > :since),
+        (SELECT document FROM memories WHERE study = :study AND seq > :since),
+        (SELECT served_at FROM pulls WHERE study = :study AND state = 'pending'
+            ORDER BY served_at LIMIT 1)
+"""
+ARMS: Final = f"""
+    SELECT {columns(ArmRow)} FROM arms WHERE study = :study AND seq > :since ORDER BY id
+"""
+SOME_ARMS: Final = f"""
+    SELECT {columns(ArmRow)} FROM arms
+    WHERE study = :study AND id IN (SELECT value FROM json_each(:ids)) ORDER BY id
+"""
+
+# --- decisions
+
+ADVANCE: Final = "UPDATE studies SET seq = seq + 1, last_at = ? WHERE id = ? AND seq = ?"
+COUNT_PULLS: Final = """
+    UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1 WHERE id = ?2
+"""
+MARK_STUDY: Final = "UPDATE studies SET marked_at = :mark_at WHERE id = :study"
+MARK_ARMS: Final = """
+    UPDATE arms SET marked_rewards = n_rewards, marked_sum = reward_sum, seq = :seq
+    WHERE study = :study
+"""
+N_ACTIVE: Final = """
+    SELECT count(*) FROM arms WHERE study = :study AND state = 'active'
+    AND id IN (SELECT value FROM json_each(:ids))
+"""
+INSERT_ARM: Final = """
+    INSERT INTO arms (study, seq, id, config, identity, origin, parent, mutated, admitted_at, state)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'active')
+"""
+INSERT_PULLS: Final = """
+    INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq, key, part, context)
+    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)
+"""
+COUNT_ARMS: Final = """
+    UPDATE arms SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1, seq = ?2
+    WHERE study = ?3 AND id = ?4
+"""
+CHANGE_ARMS: Final = """
+    UPDATE arms SET state = ?, retired_from = ?, seq = ? WHERE study = ? AND id = ?
+"""
+INSERT_SPACE: Final = """
+    INSERT INTO spaces (study, version, space, n_pulls, n_rewards, n_pending, n_arms)
+    SELECT :study, coalesce(max(version), 0) + 1, :space, :n_pulls, :n_rewards, :n_pending, :n_arms
+    FROM spaces WHERE study = :study
+"""
+INSERT_EVENT: Final = """
+    INSERT INTO events (study, seq, kind, at, data) VALUES (:study, :seq, :kind, :at, :data)
+"""
+PUT_BELIEFS: Final = "INSERT OR REPLACE INTO beliefs VALUES (:study, :seq, :document)"
+PUT_MEMORY: Final = "INSERT OR REPLACE INTO memories VALUES (:study, :seq, :document)"
+# The key of the arms has their order, and the subquery keeps it for the list.
+KEEP_MILESTONE: Final = """
+    INSERT INTO milestones (study, n_pulls, at, n_rewards, n_pending, reward_sum, reward_squares,
+        n_active, arm_pulls)
+    SELECT id, n_pulls, :at, n_rewards, n_pending, reward_sum, squares, active, listed
+    FROM studies, (
+        SELECT sum(reward_squares) AS squares, sum(state != 'retired') AS active,
+            json_group_array(n_pulls) AS listed
+        FROM (SELECT * FROM arms WHERE study = :study ORDER BY id)
+    ) WHERE id = :study
+"""
+KEPT_MILESTONES: Final = "SELECT n_pulls FROM milestones WHERE study = :study ORDER BY n_pulls"
+DROP_MILESTONES: Final = "DELETE FROM milestones WHERE study = ? AND n_pulls = ?"
+
+# --- rewards, and pulls that expire or go
+
+TOLD: Final = "SELECT arm, state, reward FROM pulls WHERE study = ? AND number = ?"
+REWARD_PULL: Final = """
+    UPDATE pulls SET state = 'rewarded', reward = ?, rewarded_at = ?, rewarded_seq = ?
+    WHERE study = ? AND number = ?
+"""
+REWARD_ARM: Final = """
+    UPDATE arms SET n_rewards = n_rewards + 1, n_pending = n_pending - ?,
+        reward_sum = reward_sum + ?, reward_squares = reward_squares + ?, seq = ?
+    WHERE study = ? AND id = ?
+"""
+REWARD_STUDY: Final = """
+    UPDATE studies SET seq = ?, n_rewards = n_rewards + ?, n_pending = n_pending - ?,
+        reward_sum = ?, last_at = ?
+    WHERE id = ?
+"""
+DUE: Final = """
+    SELECT arm, count(*) FROM pulls
+    WHERE study = :study AND state = 'pending' AND served_at < :before GROUP BY arm
+"""
+EXPIRE_PULLS: Final = """
+    UPDATE pulls SET state = 'expired'
+    WHERE study = :study AND state = 'pending' AND served_at < :before
+"""
+EXPIRE_ARMS: Final = """
+    UPDATE arms SET n_pending = n_pending - ?, seq = ? WHERE study = ? AND id = ?
+"""
+EXPIRE_STUDY: Final = """
+    UPDATE studies SET seq = :seq, n_pending = n_pending - :n, last_at = :at WHERE id = :study
+"""
+OLDEST_PENDING: Final = """
+    SELECT served_at FROM pulls WHERE study = :study AND state = 'pending'
+    ORDER BY served_at LIMIT 1
+"""
+PRUNE: Final = """
+    DELETE FROM pulls WHERE study = :study AND number IN (
+        SELECT number FROM pulls WHERE study = :study AND state != 'pending'
+        AND served_at < :before ORDER BY number LIMIT :limit
+    )
+"""
+
+# --- history
+
+SPACES: Final = "SELECT space FROM spaces WHERE study = :study ORDER BY version"
+PULLS: Final = f"""
+    SELECT {columns(PullRecord)} FROM pulls WHERE study = :study AND number > :after
+    ORDER BY number LIMIT :limit
+"""
+PULL: Final = f"SELECT {columns(PullRecord)} FROM pulls WHERE study = :study AND number = :number"
+# Told which index, here and below: by itself, SQLite would go through all pulls of the study.
+KEYED: Final = f"""
+    SELECT key, {columns(PullRecord)} FROM pulls INDEXED BY pulls_key WHERE study = :study
+    AND key IS NOT NULL AND key IN (SELECT value FROM json_each(:keys)) ORDER BY part
+"""
+# An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
+LOG: Final = """
+    SELECT * FROM (
+        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context
+        FROM pulls WHERE study = :study
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL
+        FROM pulls WHERE study = :study AND state = 'rewarded'
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data FROM events WHERE study = :study
+    ) WHERE (seq, number) > (:seq, :number) ORDER BY seq, number
+"""
+CHANGES: Final = """
+    SELECT seq, kind, at, data FROM events INDEXED BY events_changes
+    WHERE study = :study AND kind != 'expire' ORDER BY seq DESC LIMIT :limit
+"""
+MILESTONES: Final = f"""
+    SELECT {columns(Milestone)} FROM milestones WHERE study = :study ORDER BY n_pulls
+"""
+
+# --- access keys
+
+PUT_KEY: Final = f"""
+    INSERT INTO keys ({columns(KeyRecord)})
+    VALUES (:id, :name, :role, :studies, :secret_hash, :created_at, :revoked_at)
+"""
+KEYS: Final = f"SELECT {columns(KeyRecord)} FROM keys ORDER BY created_at, id"
+REVOKE_KEY: Final = """
+    UPDATE keys SET revoked_at = coalesce(revoked_at, :at) WHERE id = :id
+"""

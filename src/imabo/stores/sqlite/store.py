@@ -1,0 +1,316 @@
+"""The verbs of a study in a SQLite file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from imabo.arms import Restart
+from imabo.errors import RewardConflict, StoreError
+from imabo.settings import check_number
+from imabo.stores.base import (
+    ArmRecord,
+    Change,
+    Expired,
+    NewArm,
+    NewPull,
+    Placed,
+    Snapshot,
+    StaleView,
+    Store,
+    StudyRecord,
+)
+from imabo.stores.refusals import misfit, reward_conflict, study_exists
+from imabo.stores.rows import (
+    ArmRows,
+    Beside,
+    SpaceRow,
+    StudyRow,
+    dump,
+    numbered,
+    of_space,
+    of_study,
+    to_snapshot,
+)
+from imabo.stores.rules import Rewarded, is_milestone, is_wider, steady, superfluous
+from imabo.stores.sqlite import statements
+from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
+from imabo.stores.sqlite.history import SQLiteHistory
+from imabo.stores.sqlite.keys import SQLiteKeys
+
+_LEAST_FREE: Final = 1 << 20  # bytes; with less, a group of requests may not fit any more
+
+
+class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
+    """Studies in one file: write-ahead log, one writer at a time, flushed before a verb returns.
+
+    Any number of threads and processes may read it while one writes, and a process that forks may
+    use it on both sides. Use the URL form ``sqlite:///imabo.db`` (relative) or
+    ``sqlite:////var/lib/imabo.db`` (absolute) with ``Study``.
+
+    Args:
+        path: The file; it is made when it does not exist, readable by its owner alone. Its folder
+            is not made. While the store is open the file stays where it is: when it was deleted or
+            replaced, every verb raises ``StoreError``.
+        limit_s: How many seconds a verb waits for another process that is writing, 0.1 to 3600.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = SQLiteStore(f"{folder}/imabo.db")
+        ...     store.names()
+        ...     store.close()
+        []
+    """
+
+    turns_hold_all = True
+
+    def __init__(self, path: str, *, limit_s: float = BUSY_S) -> None:
+        check_number("limit_s", limit_s, 0.1, 3600.0, closed=True)
+        self.path = os.path.abspath(path)
+        self._connections = Connections(self.path, limit_s)
+
+    # --- studies --------------------------------------------------------------------------------
+
+    def create(self, study: StudyRecord) -> None:
+        with self._connections.writing() as db:
+            if db.execute(statements.HEAD, (study.name,)).fetchone() is not None:
+                raise study_exists(study.name)
+            made = db.execute(statements.CREATE, of_study(study)).lastrowid or 0
+            db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
+
+    def names(self) -> list[str]:
+        with self._connections.reading() as db:
+            return [name for (name,) in db.execute(statements.NAMES)]
+
+    def seqs(self) -> dict[str, int]:
+        with self._connections.reading() as db:
+            return dict(db.execute(statements.SEQS).fetchall())
+
+    def find(self, token: str) -> str | None:
+        with self._connections.reading() as db:
+            row = db.execute(statements.FIND, {"token": token}).fetchone()
+            return None if row is None else str(row[0])
+
+    def delete(self, name: str) -> None:
+        with self._connections.writing() as db:
+            db.execute(statements.DELETE, {"study": head_of(db, name).id})
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """See ``Store.turn``; a file has one writer, so it holds up the other studies as well."""
+        with self._connections.reading() as db:
+            head_of(db, name)
+        with self._connections.holding():
+            yield
+
+    def load(self, name: str, *, since: int = 0) -> Snapshot:
+        with self._connections.reading() as db:
+            here = {"study": head_of(db, name).id, "since": since}
+            study = StudyRow._make(db.execute(statements.STUDY, here).fetchone())
+            latest = SpaceRow._make(db.execute(statements.LATEST_SPACE, here).fetchone())
+            beside = Beside._make(db.execute(statements.BESIDE, here).fetchone())
+            arms = db.execute(statements.ARMS, here).fetchall()
+        return to_snapshot(name, study, latest, beside, ArmRows(arms))
+
+    def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
+        return list(ArmRows(self._of(name, statements.SOME_ARMS, ids=dump(list(ids)))))
+
+    # --- decisions ------------------------------------------------------------------------------
+
+    def serve(
+        self,
+        name: str,
+        *,
+        seq: int,
+        at: float,
+        pulls: Sequence[NewPull],
+        arms: Sequence[NewArm] = (),
+        mark_at: int | None = None,
+        beliefs: Mapping[str, Any] | None = None,
+        memory: Mapping[str, Any] | None = None,
+        token: str | None = None,
+    ) -> int:
+        with self._connections.writing() as db:
+            study = head_of(db, name, token).id
+            here = _advance(db, study, seq, at)
+            if mark_at is not None:
+                db.execute(statements.MARK_STUDY, {"study": study, "mark_at": mark_at})
+                db.execute(statements.MARK_ARMS, here)
+            _insert_arms(db, study, seq + 1, arms)
+            _insert_pulls(db, study, seq + 1, pulls, at)
+            if beliefs is not None:
+                db.execute(statements.PUT_BELIEFS, here | {"document": dump(beliefs)})
+            if memory is not None:
+                db.execute(statements.PUT_MEMORY, here | {"document": dump(memory)})
+            return seq + 1
+
+    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+        with self._connections.writing() as db:
+            study = head_of(db, name)
+            arms = {pull.arm for pull in pulls}
+            named = {"study": study.id, "ids": json.dumps(list(arms))}
+            (n_active,) = db.execute(statements.N_ACTIVE, named).fetchone()
+            if token != study.token or n_active != len(arms):
+                raise StaleView
+            at = steady(at, study.last_at)
+            _advance(db, study.id, study.seq, at)
+            first = study.n_pulls + 1
+            try:
+                _insert_pulls(db, study.id, study.seq + 1, numbered(pulls, first), at)
+            except sqlite3.IntegrityError:
+                raise StaleView from None  # a key is known
+            return Placed(study.seq + 1, first, at)
+
+    def change(
+        self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
+    ) -> int:
+        with self._connections.writing() as db:
+            study = head_of(db, name, token).id
+            here = _advance(db, study, seq, at)
+            _insert_arms(db, study, seq + 1, change.arms)
+            states = [(*both, seq + 1, study, arm) for arm, both in change.states.items()]
+            _check_arms(db.executemany(statements.CHANGE_ARMS, states), change.states)
+            if change.space is not None and change.restart is not None:
+                space = of_space(study, change.space, change.restart)
+                db.execute(statements.INSERT_SPACE, space)
+            if change.memory is not None:
+                db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
+            event = {"kind": change.kind, "at": at, "data": dump(change.data)}
+            db.execute(statements.INSERT_EVENT, here | event)
+            return seq + 1
+
+    # --- rewards, and pulls that expire or go ---------------------------------------------------
+
+    def reward_many(
+        self,
+        name: str,
+        rewards: Sequence[tuple[int, float]],
+        *,
+        at: float,
+        token: str | None = None,
+    ) -> list[Rewarded | RewardConflict | None]:
+        found: list[Rewarded | RewardConflict | None] = [None] * len(rewards)
+        with self._connections.writing() as db:
+            study = head_of(db, name, token)
+            new, total, n_fresh, n_pending = study.seq + 1, study.reward_sum, 0, 0
+            for i in sorted(range(len(rewards)), key=lambda i: rewards[i][0]):
+                number, reward = rewards[i]
+                row = db.execute(statements.TOLD, (study.id, number)).fetchone()
+                if row is None:
+                    continue
+                arm, state, recorded = row
+                if state == "rewarded":
+                    if recorded != reward:
+                        found[i] = reward_conflict(number, recorded, reward)
+                    else:
+                        found[i] = Rewarded(arm, False, False, study.seq + (n_fresh > 0))
+                    continue
+                was_pending = state == "pending"
+                db.execute(statements.REWARD_PULL, (reward, at, new, study.id, number))
+                counted = (was_pending, reward, reward * reward, new, study.id, arm)
+                db.execute(statements.REWARD_ARM, counted)
+                n_fresh, n_pending, total = n_fresh + 1, n_pending + was_pending, total + reward
+                found[i] = Rewarded(arm, True, was_pending, new)
+            if n_fresh:
+                last_at = steady(at, study.last_at)
+                db.execute(
+                    statements.REWARD_STUDY, (new, n_fresh, n_pending, total, last_at, study.id)
+                )
+        return found
+
+    def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
+        with self._connections.writing() as db:
+            study = head_of(db, name, token)
+            here: dict[str, Any] = {"study": study.id, "before": before}
+            counts: dict[int, int] = dict(db.execute(statements.DUE, here).fetchall())
+            seq = study.seq
+            if counts:
+                seq += 1
+                db.execute(statements.EXPIRE_PULLS, here)
+                db.executemany(
+                    statements.EXPIRE_ARMS, [(n, seq, study.id, arm) for arm, n in counts.items()]
+                )
+                counted = {"seq": seq, "n": sum(counts.values()), "at": steady(at, study.last_at)}
+                db.execute(statements.EXPIRE_STUDY, here | counted)
+                event = {"seq": seq, "kind": "expire", "at": at, "data": dump({"before": before})}
+                db.execute(statements.INSERT_EVENT, here | event)
+            oldest = db.execute(statements.OLDEST_PENDING, here).fetchone()
+            return Expired(counts, None if oldest is None else oldest[0], seq)
+
+    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+        with self._connections.writing() as db:
+            wanted = {"study": head_of(db, name).id, "before": before, "limit": limit}
+            return db.execute(statements.PRUNE, wanted).rowcount
+
+    # --- the store itself -----------------------------------------------------------------------
+
+    def probe(self) -> None:
+        free = os.statvfs(os.path.dirname(self.path))
+        if free.f_bavail * free.f_frsize < _LEAST_FREE:
+            raise StoreError(
+                f"the disk of {self.path} is full",
+                f"less than {_LEAST_FREE} bytes of it are free",
+                "make room there",
+            )
+        with self._connections.writing() as db:
+            # The same again, and still written: a page goes to the log and is flushed.
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            db.execute(f"PRAGMA user_version = {version}")
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+def _advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> dict[str, Any]:
+    """Count the study's transaction, or refuse a decision from an old view; study and new seq."""
+    moved = db.execute(statements.ADVANCE, (at, study, seq))
+    if moved.rowcount != 1:
+        raise StaleView
+    return {"study": study, "seq": seq + 1}
+
+
+def _insert_arms(db: sqlite3.Connection, study: int, seq: int, arms: Sequence[NewArm]) -> None:
+    for new in arms:
+        facts = (new.identity, new.origin, new.parent, new.mutated, new.admitted_at)
+        db.execute(statements.INSERT_ARM, (study, seq, new.id, dump(new.config), *facts))
+
+
+def _insert_pulls(
+    db: sqlite3.Connection, study: int, seq: int, pulls: Sequence[NewPull], at: float
+) -> None:
+    """Serve arms that are there, and keep the milestone that is due."""
+    contexts = [
+        None if new.context is None else new.context_json or dump(new.context) for new in pulls
+    ]
+    rows = [
+        (study, new.number, new.arm, new.reason, at, seq, new.key, new.part, context)
+        for new, context in zip(pulls, contexts, strict=True)
+    ]
+    db.executemany(statements.INSERT_PULLS, rows)
+    counts = Counter([new.arm for new in pulls])
+    served = [(n, seq, study, arm) for arm, n in counts.items()]
+    _check_arms(db.executemany(statements.COUNT_ARMS, served), counts)
+    db.execute(statements.COUNT_PULLS, (len(pulls), study))
+    after = pulls[-1].number if pulls else 0
+    before = after - len(pulls)
+    if not is_milestone(before, after):
+        return
+    here = {"study": study, "at": at}
+    db.execute(statements.KEEP_MILESTONE, here)
+    if is_wider(before, after):
+        kept = [n_pulls for (n_pulls,) in db.execute(statements.KEPT_MILESTONES, here)]
+        gone = [(study, n_pulls) for n_pulls in superfluous(kept)]
+        db.executemany(statements.DROP_MILESTONES, gone)
+
+
+def _check_arms(update: sqlite3.Cursor, arms: Collection[int]) -> None:
+    """Refuse a write that named an arm which is not there."""
+    # One row an arm must have changed; executemany adds them up, and says -1 for none at all.
+    if max(update.rowcount, 0) != len(arms):
+        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
