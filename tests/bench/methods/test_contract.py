@@ -19,9 +19,11 @@ from imabo_bench.methods.tpe_k import TPEK
 from imabo_bench.problems.base import Problem
 from imabo_bench.problems.toy import Toy
 from tests.bench.methods.problems import BRANCHES, FENCED, PAIR
+from tests.loops import first
 
 ROUNDS = 140
 WARMUP = 10  # arms that no oracle proposed
+SLOW = {"tpe-1", "imoss-tabpfn", "imabo", "imabo-still"}
 TREES = {"stosoo", "hoo-t", "stroquool"}
 TOY = Toy("gaussian")
 LATE = [n for n in method_names() if isinstance(open_method(n), ABTest | Thompson | TPEK)]
@@ -63,8 +65,16 @@ def run(name: str, problem: Problem, seed: int = 0, *, probes: bool = False) -> 
     return made
 
 
-@pytest.mark.parametrize("problem", [TOY, BRANCHES, FENCED, PAIR], ids=lambda p: p.name)
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        pytest.param(name, problem, id=f"{name}-{problem.name}", marks=marks)
+        for name in method_names()
+        for problem in (TOY, BRANCHES, FENCED, PAIR)
+        # They fit a model for each arm; the space with conditions and the small one stay.
+        for marks in [[pytest.mark.long] if name in SLOW and problem in (TOY, FENCED) else []]
+    ],
+)
 def test_a_run_is_valid_repeatable_and_counted(name: str, problem: Problem) -> None:
     if name in TREES and problem is FENCED:
         pytest.skip("tree searches refuse forbidden combinations: see test_pyxab")
@@ -118,7 +128,7 @@ def test_methods_for_late_feedback_take_each_reward_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ab-test", "thompson-10", "thompson-50", "tpe-1", "tpe-10"])
-@pytest.mark.parametrize("problem", [TOY, BRANCHES, FENCED, PAIR], ids=lambda p: p.name)
+@pytest.mark.parametrize("problem", first(3, [BRANCHES, FENCED, PAIR, TOY]), ids=lambda p: p.name)
 def test_a_run_with_late_and_lost_feedback_is_repeatable(name: str, problem: Problem) -> None:
     """Every third reward is lost, and the others come up to 9 rounds later, in any order."""
 
