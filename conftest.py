@@ -11,7 +11,10 @@ A folder of ``tests`` must be in ``APART`` or ``FAST``: ``tests/test_entrance.py
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from doctest import UnexpectedException
 from importlib.util import find_spec
@@ -60,6 +63,22 @@ STARTS: Final = frozenset(
     {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "socket.bind"}
 )
 
+# Tests that share something that takes long to make: one worker has them all.
+GROUPS: Final = {
+    "tests/rag": "torch",
+    "tests/oracles/test_tabpfn.py": "torch",
+    "tests/oracles/test_tabpfn_network.py": "torch",
+    "tests/bench/methods": "torch",
+}
+SHARED: Final = {"site": "site"}  # by the fixture that they use
+# Contracts that run in process with every case: elsewhere, with the first few cases of each check.
+SPARSE: Final = {
+    "tests/client/test_contract.py::TestRemoteStudy": 2,
+    "tests/client/test_contract.py::TestAsyncRemoteStudy": 2,
+    "tests/postgres/test_contract.py::TestPostgresStudy": 2,
+    "tests/oracles/test_tabpfn.py::TestContract": 4,
+}
+
 _running: list[str] = []  # the test that runs now
 
 
@@ -74,6 +93,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # In memory, where that is large enough: to wait for a disk's flush proves nothing here.
+    memory = Path("/dev/shm")
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**31:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
     if config.option.fast:
         sys.addaudithook(_guard)
 
@@ -88,6 +111,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the fast loop does not run; the longest first."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        check = item.nodeid.partition("[")[0]
+        cases[check] += 1
+        if cases[check] > SPARSE.get(check.rpartition("::")[0], len(items)):
+            item.add_marker("long")
     ranks = {path: _rank(path) for path in {item.path for item in items}}
     if config.option.fast:
         left_out = [one for one in items if any(map(one.get_closest_marker, LEFT_OUT))]
@@ -95,6 +124,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
     items.sort(key=lambda item: ranks[item.path])  # stable: within a folder, as written
+    groups = {ROOT.joinpath(name).parts: group for name, group in GROUPS.items()}
+    for item in items:
+        parts = item.path.parts
+        names = [group for folder, group in groups.items() if parts[: len(folder)] == folder]
+        names += [SHARED[name] for name in getattr(item, "fixturenames", ()) if name in SHARED]
+        if names:
+            item.add_marker(pytest.mark.xdist_group(names[0]))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,7 +19,7 @@ from imabo.policies import IMOSS, Expand, Informed, Policy
 from imabo.randomness import Draws
 from imabo.space import Config
 from imabo.testing.situations import SITUATIONS
-from tests.loops import first
+from tests.loops import first, seeds
 
 from .sets import LINE, arms_with, equal_arms
 
@@ -321,7 +321,7 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("situation", sorted(SITUATIONS))
-@pytest.mark.parametrize("seed", range(5))
+@seeds(5)
 def test_it_serves_the_arm_of_highest_index(situation: str, seed: int) -> None:
     arms, policy = SITUATIONS[situation](), Informed()
     if arms.n_servable:
