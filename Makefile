@@ -8,9 +8,12 @@ DEMO := $(VENV)/.demo
 RAG := $(VENV)/.rag
 
 # One thread for the matrices of each worker: threads that wait for each other take forty times as long.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+# Compiled files are kept, whatever the machine says: tests start many processes.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	$(BIN)/python -m pytest
 # The order of the tests is ours (conftest.py): the longest first.
-TWO := -n 2 --dist loadgroup --no-loadscope-reorder
+N ?= 2
+GROUPS := --dist loadgroup --no-loadscope-reorder
 PIP := -m pip install -q --disable-pip-version-check
 
 .PHONY: setup demo demo-rag test test-fast test-long test-bare test-oldest test-rag-model \
@@ -19,7 +22,6 @@ PIP := -m pip install -q --disable-pip-version-check
 
 # What the fast loop needs: a minute. `make test` installs the rest.
 setup: $(SETUP)
-
 
 demo: $(DEMO)
 	$(BIN)/imabo demo
@@ -34,26 +36,30 @@ test-rag-model: $(STAMP) $(RAG)
 
 # No server processes, no browser, no database server: under a minute.
 test-fast: $(SETUP)
-	$(PYTEST) $(TWO) --fast --absent-ok
+	$(PYTEST) -n $(N) $(GROUPS) --fast --absent-ok
 
 # Everything, with a real PostgreSQL, browser and kill -9; the longest versions apart.
+# One worker more than cores: tests that wait leave theirs to others.
 test: $(STAMP) browser lint types
-	$(PYTEST) $(TWO)
+	$(PYTEST) -n $$(($(N) + 1)) $(GROUPS)
 
+# The longest versions: every crash instant, all seeds and cases, more fuzzing, more chaos.
 test-long: $(STAMP) browser
-	$(PYTEST) $(TWO) -m long
+	$(PYTEST) -n $(N) $(GROUPS) -m long
+	$(BIN)/python -m tests.chaos --store postgres --servers 2 --rewards 10000 --kills 8
+	$(BIN)/python -m tests.chaos --store sqlite --servers 1 --rewards 5000 --kills 5
 
 # Without any extra: NumPy and SciPy alone.
 test-bare:
 	$(PYTHON) -m venv $(VENV)-bare
 	$(VENV)-bare/bin/python $(PIP) -c constraints.txt -e '.[testing]' pytest-xdist
-	$(PYTEST:$(BIN)/%=$(VENV)-bare/bin/%) $(TWO) --fast --absent-ok
+	$(PYTEST:$(BIN)/%=$(VENV)-bare/bin/%) -n $(N) $(GROUPS) --fast --absent-ok
 
-# The oldest dependencies that pyproject.toml allows, on the oldest Python; with the service.
+# The oldest dependencies that pyproject.toml allows.
 test-oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python $(PIP) -c constraints-oldest.txt -e '.[all,testing]' pytest-xdist
-	$(PYTEST:$(BIN)/%=$(VENV)-oldest/bin/%) $(TWO) --fast --absent-ok
+	$(PYTEST:$(BIN)/%=$(VENV)-oldest/bin/%) -n $(N) $(GROUPS) --fast --absent-ok
 
 # The report's page is opened in a real browser; Debian's is installed where that is possible.
 browser:
@@ -61,7 +67,8 @@ browser:
 		|| command -v google-chrome >/dev/null \
 		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 			&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
-		|| echo "WARNING: no chromium and no way to install it: tests of the page will not run"
+		|| { echo "WARNING: no chromium and no way to install it: the page is not tested"; \
+			[ -z "$$CI" ]; }
 
 lint: $(SETUP) lint-page
 	$(BIN)/ruff check .
@@ -148,4 +155,4 @@ wheels: $(SETUP)
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./bench
 
 clean:
-	rm -rf $(VENV) $(VENV)-bare $(VENV)-oldest build dist src/*.egg-info bench/src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bare $(VENV)-oldest build bench/build dist src/*.egg-info bench/src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from doctest import UnexpectedException
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,8 +24,8 @@ from typing import Any, Final
 import pytest
 
 ROOT: Final = Path(__file__).parent
-# What needs processes, servers, a browser, a database or heavy libraries. The longest first, so
-# that nobody is left with a long one at the end.
+# What needs processes, servers, a browser, a database or heavy libraries, or takes many seconds.
+# The longest first, so that nobody is left with a long one at the end.
 APART: Final = (
     "tests/page",
     "tests/rag",
@@ -39,8 +39,16 @@ APART: Final = (
     "tests/operations",
     "tests/oracles/test_tabpfn.py",
     "tests/oracles/test_tabpfn_network.py",
+    "tests/stores/test_processes.py",
     "tests/bench",
     "tests/cli",
+    "tests/study/test_drift.py",
+    "tests/study/test_faults.py",
+    "tests/study/test_replay.py",
+    "tests/study/test_machine.py",
+    "tests/oracles/test_properties.py",
+    "tests/oracles/test_unseen.py",
+    "tests/density/test_parzen_optuna.py",
     "docs",
     "README.md",
     "examples",
@@ -134,7 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     _running.append(item.nodeid)
     try:
         return (yield)
@@ -143,8 +151,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    report: Any = yield
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    report = yield
     reason = _absence(report.call.excinfo) if report.failed else None
     if reason is not None and collector.config.option.absent_ok:
         report.outcome = "skipped"
@@ -153,8 +161,10 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    report: Any = yield
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
+    report = yield
     reason = _absence(call.excinfo) if report.failed else None
     if reason is not None and item.config.option.absent_ok:
         report.outcome = "skipped"

@@ -39,6 +39,7 @@ def seeds(n: int, more: int = 0) -> Callable[[Callable[..., None]], Callable[...
         number = inspect.Parameter("n_seeds", inspect.Parameter.KEYWORD_ONLY)
         test.__signature__ = given.replace(parameters=[*names, number])  # type: ignore[attr-defined]
         cases = first(1, [n, more] if more else [n])
-        return pytest.mark.parametrize("n_seeds", cases)(test)
+        marked: Callable[..., None] = pytest.mark.parametrize("n_seeds", cases)(test)
+        return marked
 
     return decorate

@@ -244,6 +244,7 @@ def test_nothing_private_of_another_library_is_used() -> None:
     assert wrong == []
 
 
+@pytest.mark.service
 def test_importing_imabo_loads_only_numpy_and_scipy() -> None:
     code = "import sys, imabo; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     bare = "import sys, numpy, scipy.special; " + code.replace("import sys, imabo; ", "")

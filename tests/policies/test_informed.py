@@ -248,6 +248,7 @@ def played(oracle: Oracle, rounds: int, seed: int, policy: Policy | None = None)
 SEEDS = range(8)
 
 
+@pytest.mark.slow
 class TestStudies:
     def test_a_new_arm_expected_to_be_poor_is_hardly_served_when_it_is(self) -> None:
         def poor(oracle: Oracle, policy: Policy) -> list[int]:

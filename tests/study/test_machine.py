@@ -256,5 +256,5 @@ TestSideBySide.settings = settings(max_examples=20, stateful_step_count=40, dead
 
 
 @pytest.mark.long
-class TestSideBySideLonger(SideBySide.TestCase):
+class TestSideBySideLonger(TestSideBySide):  # type: ignore[misc, valid-type]
     settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
