@@ -46,6 +46,7 @@ test: $(STAMP) browser lint types
 # The longest versions: every crash instant, all seeds and cases, more fuzzing, more chaos.
 test-long: $(STAMP) browser
 	$(PYTEST) -n $(N) $(GROUPS) -m long
+	$(PYTEST) -n $(N) --hypothesis-profile=long tests/space
 	$(BIN)/python -m tests.chaos --store postgres --servers 2 --rewards 10000 --kills 8
 	$(BIN)/python -m tests.chaos --store sqlite --servers 1 --rewards 5000 --kills 5
 
