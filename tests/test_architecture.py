@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import subprocess
 import sys
@@ -112,7 +113,8 @@ def files_of(*folders: Path) -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*.py"))
 
 
-def imports_of(path: Path) -> Iterator[Import]:
+@functools.cache
+def imports_of(path: Path) -> tuple[Import, ...]:
     def walk(node: ast.AST, is_lazy: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Import):
@@ -128,7 +130,7 @@ def imports_of(path: Path) -> Iterator[Import]:
                 is_typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
                 yield from walk(child, is_lazy or is_function or is_typing)
 
-    yield from walk(ast.parse(path.read_text(encoding="utf-8")), is_lazy=False)
+    return tuple(walk(ast.parse(path.read_text(encoding="utf-8")), is_lazy=False))
 
 
 def part_of(path: Path) -> str:

@@ -199,7 +199,7 @@ def test_univariate_suggestions_are_draws_from_our_density(count: int) -> None:
 
 def test_the_comparison_tells_the_two_rules_apart() -> None:
     other: Bandwidth = "scott" if OPTUNA_5 else "neighbours"
-    drawn = suggestions(["x", "kind"], 1500, multivariate=True, candidates=1, seed=3)
+    drawn = suggestions(["x", "kind"], 3000, multivariate=True, candidates=1, seed=3)
     density = ours(["x", "kind"], slice(N_GOOD), other, GOOD_WEIGHTS)
     with pytest.raises(AssertionError, match="x"):
         assert_same_distribution(density, ["x", "kind"], drawn)

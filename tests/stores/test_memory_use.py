@@ -78,6 +78,7 @@ def test_memory_does_not_grow_with_finished_pulls(study: Study) -> None:
     study.close()
 
 
+@pytest.mark.slow
 def test_a_view_of_many_pulls_is_as_large_as_one_of_few(study: Study, study_path: str) -> None:
     sizes = []
     for until in (1_000, 3_000):
