@@ -223,6 +223,7 @@ def test_a_library_with_a_home_is_used_nowhere_else(library: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_nothing_private_of_another_library_is_used() -> None:
     wrong = []
     for path in files_of(SOURCE, TESTS):
