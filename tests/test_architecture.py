@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import subprocess
 import sys
@@ -110,7 +111,8 @@ def files_of(*folders: Path) -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*.py"))
 
 
-def imports_of(path: Path) -> Iterator[Import]:
+@functools.cache
+def imports_of(path: Path) -> tuple[Import, ...]:
     def walk(node: ast.AST, is_lazy: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Import):
@@ -126,7 +128,7 @@ def imports_of(path: Path) -> Iterator[Import]:
                 is_typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
                 yield from walk(child, is_lazy or is_function or is_typing)
 
-    yield from walk(ast.parse(path.read_text(encoding="utf-8")), is_lazy=False)
+    return tuple(walk(ast.parse(path.read_text(encoding="utf-8")), is_lazy=False))
 
 
 def part_of(path: Path) -> str:
@@ -243,10 +245,12 @@ def private_uses(paths: Iterable[Path], ours: Set[str]) -> list[str]:
     return wrong
 
 
+@pytest.mark.slow
 def test_nothing_private_of_another_library_is_used() -> None:
     assert private_uses(files_of(SOURCE, TESTS), {"imabo", "tests"}) == []
 
 
+@pytest.mark.service
 def test_importing_imabo_loads_only_numpy_and_scipy() -> None:
     code = "import sys, imabo; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     bare = "import sys, numpy, scipy.special; " + code.replace("import sys, imabo; ", "")

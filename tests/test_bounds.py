@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
 from imabo.bounds import contenders, kl_upper, kl_upper_of
+from tests.loops import seeds
 
 MEANS = [0.0, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.75, 0.9, 0.99, 0.999, 1 - 1e-6, 1.0]
 BUDGETS = np.geomspace(1e-6, 20.0, 80)
@@ -110,7 +111,7 @@ def test_a_search_that_ends_below_its_floor_says_so() -> None:
         assert found == bound if bound >= floor else found < floor
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeds(40)
 def test_the_rows_of_the_highest_bound_are_among_the_contenders(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))

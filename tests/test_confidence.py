@@ -11,6 +11,7 @@ from scipy.special import betaincinv, betaln
 
 from imabo.arms import Floats
 from imabo.confidence import bounded_interval, contenders, open_interval
+from tests.loops import seeds
 
 LOOKS = np.unique(np.geomspace(1, 1000, 120).astype(int))  # dense where a miss is likeliest
 
@@ -106,7 +107,7 @@ class TestBounded:
 
 
 class TestContenders:
-    @pytest.mark.parametrize("seed", range(20))
+    @seeds(20)
     @pytest.mark.parametrize("count", [1, 7, 400])
     def test_the_highest_lower_ends_are_among_them(self, seed: int, count: int) -> None:
         rng = np.random.default_rng(seed)

@@ -206,6 +206,7 @@ class TestData:
             Drift.from_data(data)
 
 
+@pytest.mark.slow
 class TestStudies:
     @pytest.mark.parametrize("seed", range(4))
     @pytest.mark.parametrize("space", [MODELS, NAMES], ids=["many arms", "three arms"])

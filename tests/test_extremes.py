@@ -101,6 +101,7 @@ def test_what_is_within_the_limit_stays_as_it_is(values: float) -> None:
 # --- a study with such rewards ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewards", REWARDS)
 @pytest.mark.parametrize("oracle", [oracles.GP(startup=3), oracles.Mutate(startup=3)])
 def test_a_study_goes_on_whatever_the_size_of_its_rewards(

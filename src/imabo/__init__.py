@@ -13,6 +13,8 @@ from imabo.study import Study
 if TYPE_CHECKING:
     from imabo.client import AsyncClient, Client
 
+__version__ = "0.1.0"  # the wheel takes it from here
+
 __all__ = [
     "Arm",
     "AsyncClient",

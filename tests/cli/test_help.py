@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from imabo import cli, insight
+from imabo import __version__, cli, insight
 from imabo.cli.commands import GROUPS, SORTS
 from imabo.cli.exits import MEANINGS
 from imabo.cli.parser import Command, make_parser
@@ -37,6 +37,13 @@ def test_the_help_lists_every_command_in_a_group_and_every_exit_code(
     for code, meaning in MEANINGS.items():
         assert f"  {code:<4} {meaning}\n" in text
     assert {"demo", "serve", "keys", "bench"} <= {command.name for command in COMMANDS}
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"imabo {__version__}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

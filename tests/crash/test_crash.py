@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.loops import first
 from tests.stores.processes import Child
 
 Call = dict[str, Any]
@@ -108,12 +109,13 @@ def check_changes(said: Said, found: dict[str, Any]) -> None:
 
 
 # Instants, each of a seed of its own: the traffic, the moment and the delay all follow from it.
+# The first few of each kind are a part of `make test`, all of them of `make test-long`.
 STARTUP: Final = range(100, 106)
 MIDDLE: Final = range(200, 212)
 BATCH: Final = range(300, 309)
 
 
-@pytest.mark.parametrize("seed", STARTUP)
+@pytest.mark.parametrize("seed", first(2, STARTUP))
 def test_killed_while_the_study_is_made(tmp_path: Path, seed: int) -> None:
     path, rng = tmp_path / "imabo.db", Random(seed)
     # From the moment before create() on, over the time it takes to make the file.
@@ -121,7 +123,7 @@ def test_killed_while_the_study_is_made(tmp_path: Path, seed: int) -> None:
     check(said, path)
 
 
-@pytest.mark.parametrize("seed", MIDDLE)
+@pytest.mark.parametrize("seed", first(3, MIDDLE))
 def test_killed_in_the_middle_of_traffic(tmp_path: Path, seed: int) -> None:
     path, rng = tmp_path / "imabo.db", Random(seed)
     number, delay_s = rng.randint(20, 250), rng.uniform(0.0, 0.003)
@@ -130,7 +132,7 @@ def test_killed_in_the_middle_of_traffic(tmp_path: Path, seed: int) -> None:
     check(said, path)
 
 
-@pytest.mark.parametrize("seed", BATCH)
+@pytest.mark.parametrize("seed", first(3, BATCH))
 def test_killed_during_a_batch(tmp_path: Path, seed: int) -> None:
     path, rng = tmp_path / "imabo.db", Random(seed)
     number, delay_s = rng.randint(5, 150), rng.uniform(0.0, 0.004)

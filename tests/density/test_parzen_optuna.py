@@ -20,6 +20,7 @@ from scipy.stats import chisquare, kstest
 from imabo.density import Parzen
 from imabo.density.parzen import Bandwidth, Bools, Ints
 from imabo.density.truncated import Floats
+from tests.loops import first
 
 optuna = pytest.importorskip("optuna")
 
@@ -166,11 +167,12 @@ def pooled_pvalue(counts: Any, expected: Floats) -> float:
     return float(chisquare(joined, model * joined.sum() / model.sum()).pvalue)
 
 
-def test_multivariate_suggestions_are_draws_from_our_density() -> None:
+@pytest.mark.parametrize("count", first(1, [1000, 3000]))
+def test_multivariate_suggestions_are_draws_from_our_density(count: int) -> None:
     names = list(SPACE)
     if not OPTUNA_5:
         names.remove("units")  # older releases gave log-scaled integers a continuous density
-    drawn = suggestions(names, 3000, multivariate=True, candidates=1, seed=1)
+    drawn = suggestions(names, count, multivariate=True, candidates=1, seed=1)
     density = ours(names, slice(N_GOOD), MULTIVARIATE_RULE, GOOD_WEIGHTS)
     assert_same_distribution(density, names, drawn)
 
@@ -186,9 +188,10 @@ def test_multivariate_suggestions_are_draws_from_our_density() -> None:
 
 
 @pytest.mark.skipif(not OPTUNA_5, reason="Optuna 5 changed the rule of its univariate mode")
-def test_univariate_suggestions_are_draws_from_our_density() -> None:
+@pytest.mark.parametrize("count", first(1, [500, 1500]))
+def test_univariate_suggestions_are_draws_from_our_density(count: int) -> None:
     names = list(SPACE)
-    drawn = suggestions(names, 1500, multivariate=False, candidates=1, seed=2)
+    drawn = suggestions(names, count, multivariate=False, candidates=1, seed=2)
     for name in names:
         density = ours([name], slice(N_GOOD), "neighbours", GOOD_WEIGHTS)
         assert_same_distribution(density, [name], [{name: p[name]} for p in drawn])

@@ -76,7 +76,10 @@ def test_a_command_of_imabo_is_run_or_its_page_says_why_not(page: Path) -> None:
     assert loose == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=name_of)
+BESIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+
+
+@pytest.mark.parametrize("page", [*PAGES, *(ROOT / name for name in BESIDE)], ids=name_of)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     links = LINK.findall(
         re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)

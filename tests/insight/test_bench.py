@@ -7,6 +7,7 @@ import pytest
 from imabo_bench import insight as bench
 
 
+@pytest.mark.slow
 def test_a_tiny_run_measures_the_page_and_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
     bench.main(["--short", "200", "--long", "1000", "--repeats", "1"])
     shown = capsys.readouterr().out

@@ -41,6 +41,7 @@ def test_without_plotly_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert insight.figure("reward", snapshot)["data"]
 
 
+@pytest.mark.service
 def test_importing_imabo_does_not_import_its_figures_nor_figures_plotly() -> None:
     code = (
         "import sys, imabo; assert 'imabo.insight' not in sys.modules; "

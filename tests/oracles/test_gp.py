@@ -288,6 +288,7 @@ def steep(config: Config) -> float:
     return 0.05 + 0.9 * float(np.exp(-8.0 * 3 * (1.0 - bowl(config))))
 
 
+@pytest.mark.slow
 def test_on_a_smooth_function_it_ends_far_nearer_to_the_top_than_p0() -> None:
     ours, theirs = ([regret(oracle, seed) for seed in range(6)] for oracle in (GP(), Random()))
     assert np.mean(ours) < 0.35 * np.mean(theirs), (ours, theirs)

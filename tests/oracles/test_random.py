@@ -46,6 +46,7 @@ def test_a_continuum_of_two_floats_is_used_up_without_an_error() -> None:
     assert Random().propose(arms, arms.means, rng) == Exhausted()
 
 
+@pytest.mark.slow
 def test_of_a_finite_space_too_entangled_to_count_some_are_drawn() -> None:
     """About 10^9 configurations, though ``n_configs`` does not know it."""
     names, rng = [f"p{i}" for i in range(16)], np.random.default_rng(1)

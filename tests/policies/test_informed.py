@@ -19,6 +19,7 @@ from imabo.policies import IMOSS, Expand, Informed, Policy
 from imabo.randomness import Draws
 from imabo.space import Config
 from imabo.testing.situations import SITUATIONS
+from tests.loops import first, seeds
 
 from .sets import LINE, arms_with, equal_arms
 
@@ -247,6 +248,7 @@ def played(oracle: Oracle, rounds: int, seed: int, policy: Policy | None = None)
 SEEDS = range(8)
 
 
+@pytest.mark.slow
 class TestStudies:
     def test_a_new_arm_expected_to_be_poor_is_hardly_served_when_it_is(self) -> None:
         def poor(oracle: Oracle, policy: Policy) -> list[int]:
@@ -259,7 +261,9 @@ class TestStudies:
         assert np.mean(informed) < 0.7 * np.mean(imoss)
 
     # The firmer a wrong expectation, the less often it is overcome in so few rounds.
-    @pytest.mark.parametrize(("count", "least"), [(1.0, 6), (20.0, 3)])
+    @pytest.mark.parametrize(
+        ("count", "least"), [(1.0, 6), pytest.param(20.0, 3, marks=pytest.mark.long)]
+    )
     def test_good_arms_that_are_expected_to_be_poor_are_often_found_all_the_same(
         self, count: float, least: int
     ) -> None:
@@ -286,13 +290,13 @@ class TestBursts:
     def test_fifty_asks_without_any_reward_are_spread_evenly(self, seed: int) -> None:
         assert set(self.burst(0, seed).values()) == {5}
 
+    @pytest.mark.parametrize("seed", first(1, range(4)))
     @pytest.mark.parametrize("rounds", [20, 100])
-    def test_later_the_leader_does_not_get_them_all(self, rounds: int) -> None:
+    def test_later_the_leader_does_not_get_them_all(self, rounds: int, seed: int) -> None:
         """What is left of the bonus and the new arms take their part from the best arm."""
-        for seed in range(4):
-            served = self.burst(rounds, seed)
-            assert len(served) >= 5
-            assert max(served.values()) <= 45
+        served = self.burst(rounds, seed)
+        assert len(served) >= 5
+        assert max(served.values()) <= 45
 
 
 @pytest.mark.parametrize(
@@ -318,7 +322,7 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("situation", sorted(SITUATIONS))
-@pytest.mark.parametrize("seed", range(5))
+@seeds(5)
 def test_it_serves_the_arm_of_highest_index(situation: str, seed: int) -> None:
     arms, policy = SITUATIONS[situation](), Informed()
     if arms.n_servable:

@@ -15,6 +15,7 @@ from imabo.drift import Drift, forget, remember
 from imabo.policies import Expand, Informed
 from imabo.policies.informed_runs import Alike, Index
 from imabo.randomness import Draws
+from tests.loops import seeds
 
 from .sets import arms_with
 
@@ -76,7 +77,7 @@ def assert_highest(policy: Informed, arms: ActiveSet, row: int) -> None:
 
 
 @SETS
-@pytest.mark.parametrize("seed", range(60))
+@seeds(60)
 def test_the_terms_of_one_arm_are_those_of_all(seed: int, made: Callable[[int], ActiveSet]) -> None:
     arms = made(seed)
     now = INDEX.moment(arms)
@@ -85,7 +86,7 @@ def test_the_terms_of_one_arm_are_those_of_all(seed: int, made: Callable[[int], 
 
 
 @SETS
-@pytest.mark.parametrize("seed", range(120))
+@seeds(120)
 def test_the_leaders_are_the_servable_arms_of_highest_index(
     seed: int, made: Callable[[int], ActiveSet]
 ) -> None:
@@ -99,7 +100,7 @@ def test_the_leaders_are_the_servable_arms_of_highest_index(
 
 @SETS
 @pytest.mark.parametrize("policy", [Informed(), Informed(bonus=0.7, trust=3.0), Informed(bonus=0)])
-@pytest.mark.parametrize("seed", range(60))
+@seeds(60)
 def test_what_is_served_has_the_highest_index(
     seed: int, policy: Informed, made: Callable[[int], ActiveSet]
 ) -> None:
@@ -107,7 +108,7 @@ def test_what_is_served_has_the_highest_index(
     assert_highest(policy, arms, policy.serve(arms, Draws(seed, 1)).row)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeds(10, 40)
 def test_what_rounds_in_a_row_serve_has_the_highest_index(seed: int) -> None:
     policy, arms = Informed(), remembering_arms(seed)
     rounds = policy.rounds(arms, 150)
@@ -121,7 +122,7 @@ def test_what_rounds_in_a_row_serve_has_the_highest_index(seed: int) -> None:
 
 @SETS
 @pytest.mark.parametrize("n", [4, 40, 150])
-@pytest.mark.parametrize("seed", range(60))
+@seeds(15, 60)
 def test_rounds_in_a_row_are_decided_as_each_for_itself(
     seed: int, n: int, made: Callable[[int], ActiveSet]
 ) -> None:
@@ -196,7 +197,8 @@ def plainly(policy: Informed, arms: ActiveSet, draws: Draws) -> int:
     return tied[0] if len(tied) == 1 else int(draws.rng.choice(tied))
 
 
-@pytest.mark.parametrize("seed", range(42))
+@pytest.mark.slow
+@seeds(14, 42)
 def test_many_arms_of_few_kinds_are_decided_as_by_the_index_of_each(seed: int) -> None:
     policy, arms = replace(Informed(), scale=1e-9, warmup=1), many_arms(seed)
     rounds = policy.rounds(arms, 40)
@@ -207,7 +209,7 @@ def test_many_arms_of_few_kinds_are_decided_as_by_the_index_of_each(seed: int) -
         arms.count_pull(expected)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@seeds(3)
 def test_arms_that_differ_only_in_what_still_waits_are_no_kind(seed: int) -> None:
     policy = replace(Informed(), scale=1e-9, warmup=1)
     waiting = np.random.default_rng(seed).integers(0, 3, 100)

@@ -85,6 +85,7 @@ def entangled() -> Space:
     return Space({name: Int(0, 19) for name in names}, forbid=clauses)
 
 
+@pytest.mark.slow
 def test_past_the_bound_the_count_is_unknown_and_nothing_hangs() -> None:
     start = time.perf_counter()
     space = entangled()

@@ -67,14 +67,14 @@ def usable(space: Space) -> None:
     assert Space.from_dict(json.loads(json.dumps(space.to_dict()))) == space
 
 
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(DOCUMENTS)
 def test_any_document_is_read_or_refused(data: Any) -> None:
     with contextlib.suppress(InvalidSpace):
         usable(Space.from_dict(data))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(random_spaces(small=True), st.data())
 def test_a_document_with_one_damaged_place_is_read_or_refused(
     space: Space, data: st.DataObject
@@ -95,7 +95,7 @@ def test_a_document_with_one_damaged_place_is_read_or_refused(
         usable(Space.from_dict(document))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(st.lists(NEAR, max_size=5), NEAR, st.sampled_from([Float, Int, Choice]))
 def test_any_arguments_make_a_parameter_or_are_refused(
     args: list[Any], when: Any, kind: type[Any]
@@ -106,7 +106,7 @@ def test_any_arguments_make_a_parameter_or_are_refused(
         assert parameter.validate(parameter.from_unit(0.5)) == parameter.from_unit(0.5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(ANYTHING, ANYTHING)
 def test_any_arguments_make_a_space_or_are_refused(parameters: Any, forbid: Any) -> None:
     with contextlib.suppress(InvalidSpace):
@@ -115,7 +115,7 @@ def test_any_arguments_make_a_space_or_are_refused(parameters: Any, forbid: Any)
         usable(Space(a=Int(1, 3), x=Choice("a", None), forbid=forbid))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(random_spaces(), st.data())
 def test_any_configuration_is_accepted_or_refused(space: Space, data: st.DataObject) -> None:
     names = st.one_of(st.sampled_from(space.names), st.text(max_size=2))
@@ -127,7 +127,7 @@ def test_any_configuration_is_accepted_or_refused(space: Space, data: st.DataObj
         assert space.decode(space.encode(clean)[0]) == clean
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(random_spaces(), st.data())
 def test_one_wrong_value_in_a_good_configuration_is_found(
     space: Space, data: st.DataObject

@@ -16,7 +16,6 @@ def is_exact(parameter: Parameter) -> bool:
     return parameter.n_cells is not None
 
 
-@settings(max_examples=200)
 @given(random_spaces(), st.integers(0, 2**32 - 1))
 def test_settling_is_decoding_and_encoding(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)

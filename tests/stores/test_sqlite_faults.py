@@ -80,6 +80,7 @@ def test_a_full_disk_is_an_error_that_loses_nothing(study_path: str, room: int) 
         check_sums(store)
 
 
+@pytest.mark.service
 def test_a_child_of_a_fork_loses_nothing_when_the_parent_closes(study_path: str) -> None:
     found = run("tests.stores.children.fork", study_path)
     assert found["status"] == 0

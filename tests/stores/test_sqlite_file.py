@@ -125,6 +125,7 @@ def test_a_read_only_folder_is_refused_with_advice(unprivileged: Path) -> None:
         SQLiteStore(str(folder / "imabo.db"))
 
 
+@pytest.mark.service
 def test_six_processes_make_one_schema_of_a_fresh_file(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{n}.db") for n in range(15)]
     found = run_together("tests.stores.children.open_fresh", [paths] * 6)

@@ -31,6 +31,7 @@ def dump(path: str) -> list[str]:
         return [*db.iterdump(), *map(str, db.execute("PRAGMA user_version"))]
 
 
+@pytest.mark.service
 def test_several_processes_upgrade_a_file_exactly_once(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{n}.db") for n in range(10)]
     for path in paths:

@@ -65,6 +65,7 @@ def test_a_study_that_is_reopened_or_replayed_says_nothing(
     assert caplog.records == []
 
 
+@pytest.mark.service
 def test_an_application_that_says_nothing_of_logging_gets_python_s_own_line() -> None:
     code = (
         "from imabo import Study, oracles, policies\n"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -251,4 +252,9 @@ def _plain(answer: Any) -> Any:
 
 
 TestSideBySide = SideBySide.TestCase
-TestSideBySide.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestSideBySide.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.long
+class TestSideBySideLonger(TestSideBySide):  # type: ignore[misc, valid-type]
+    settings = settings(max_examples=300, stateful_step_count=40, deadline=None)

@@ -87,6 +87,7 @@ def test_reopening_makes_no_difference_under_other_traffic(seed: int) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.service
 def test_a_new_process_replays_the_log(pair: str, tmp_path: Path) -> None:
     study = drive(MemoryStore(), pair, reopens=True)
     study.export(tmp_path / "log.jsonl")

@@ -99,9 +99,11 @@ def make_parser(wanted: str | None = None) -> argparse.ArgumentParser:
         >>> make_parser().parse_args(["best", "support-answers"]).study
         'support-answers'
     """
+    from imabo import __version__
     from imabo.cli.commands import GROUPS
 
     parser = _TopParser(prog="imabo", description=_ABOUT)
+    parser.add_argument("--version", action="version", version=f"imabo {__version__}")
     parsers = parser.add_subparsers(
         required=True, metavar="command", dest="name", parser_class=Parser
     )

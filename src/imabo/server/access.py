@@ -34,7 +34,7 @@ def make_key(
 
     Example:
         >>> text, record = make_key("page", "reader", None, at=0.0)
-        >>> text.startswith(f"imabo_{record.id}_"), text.split("_")[2] in repr(record)
+        >>> text.startswith(f"imabo_{record.id}_"), text.split("_", 2)[2] in repr(record)
         (True, False)
     """
     if not 0 < len(name) <= 200 or not name.isprintable():

@@ -18,6 +18,7 @@ from imabo_bench.problems.situations.hill import Hill
 from imabo_bench.problems.situations.rewards import BetaAround, Flip, Graded
 from imabo_bench.problems.situations.situation import Changing, Situation
 from imabo_bench.problems.situations.surfaces import Bumps, Cliff, Decoy
+from tests.loops import first
 
 STILL = ("few", "prompts", "rare", "wide", "knobs", "cliff", "flat", "judge", "beta", "decoy")
 MOVING = ("move", "fall", "rise", "walk", "rhythm", "rate")
@@ -64,7 +65,7 @@ def test_instances_differ_and_opening_one_again_gives_the_same(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_the_optimum_is_exact_at_every_moment(kind: str, number: int) -> None:
     problem = situation(kind, number)
     rng = np.random.default_rng(number)
@@ -80,7 +81,7 @@ def test_the_optimum_is_exact_at_every_moment(kind: str, number: int) -> None:
             assert climbed == pytest.approx(moment.optimum, rel=0.01)
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", first(5, range(20)))
 def test_the_highest_point_of_several_bumps_is_found(number: int) -> None:
     problem = situation("knobs", number)
     assert isinstance(problem, Situation)
@@ -94,7 +95,7 @@ def test_the_highest_point_of_several_bumps_is_found(number: int) -> None:
     assert max(climb(problem, rng) for _ in range(3)) == pytest.approx(problem.optimum, abs=1e-6)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_five_of_thirty_parameters_matter(number: int) -> None:
     problem = situation("wide", number)
     rng = np.random.default_rng(number)
@@ -109,7 +110,7 @@ def test_five_of_thirty_parameters_matter(number: int) -> None:
     assert len(matter) == 5
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_the_optimum_of_a_wide_space_is_reached(number: int) -> None:
     """Log-odds add up, so that the best value of each number can be found on its own."""
     problem = situation("wide", number)
@@ -130,7 +131,7 @@ def test_the_optimum_of_a_wide_space_is_reached(number: int) -> None:
     assert max(found) == pytest.approx(problem.optimum, abs=1e-5)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_the_box_of_a_cliff_has_its_share_and_holds_the_optimum(number: int) -> None:
     problem = situation("cliff", number)
     assert isinstance(problem, Situation)
@@ -153,7 +154,7 @@ def test_the_box_of_a_cliff_has_its_share_and_holds_the_optimum(number: int) -> 
     assert 0.86 <= problem.optimum <= 0.95
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_a_decoy_hides_one_configuration_that_is_clearly_better(number: int) -> None:
     problem = situation("decoy", number)
     assert isinstance(problem, Situation)
@@ -164,7 +165,7 @@ def test_a_decoy_hides_one_configuration_that_is_clearly_better(number: int) -> 
     assert problem.surface.hill.mean(problem.surface.exception) < np.median(means)
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_ranges_of_the_kinds(number: int) -> None:
     few, prompts, rare, flat = (situation(k, number) for k in ("few", "prompts", "rare", "flat"))
     assert 2 <= (few.space.n_configs or 0) <= 12
@@ -189,7 +190,7 @@ def test_rewards_have_their_mean(kind: str, number: int) -> None:
         assert rewards.max() <= 1.0
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", first(5, range(20)))
 def test_a_judge_grades_in_tenths_with_exactly_the_mean(number: int) -> None:
     problem = situation("judge", number)
     assert isinstance(problem, Situation)
@@ -232,7 +233,7 @@ def test_every_draw_takes_the_same_randomness_whatever_is_served(kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", ABRUPT)
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_an_abrupt_change_comes_at_its_round(kind: str, number: int) -> None:
     problem = situation(kind, number)
     assert problem.changes_at == CHANGE == 3000
@@ -250,7 +251,7 @@ def level(moment: Problem, model: Scalar) -> float:
     return max(moment.mean({"model": model, "temperature": at}) for at in temperatures)
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", first(4, range(12)))
 def test_the_best_model_falls_and_another_one_rises(number: int) -> None:
     fall, rise = situation("fall", number), situation("rise", number)
     for problem in (fall, rise):
@@ -272,7 +273,7 @@ def test_the_best_model_falls_and_another_one_rises(number: int) -> None:
             assert 0.099 <= after[moved] - second <= 0.251
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_the_best_place_moves_far_away(number: int) -> None:
     problem = situation("move", number)
     rng = np.random.default_rng(number)
@@ -282,7 +283,7 @@ def test_the_best_place_moves_far_away(number: int) -> None:
         assert problem.moment(new).mean(best) < problem.moment(new).optimum - 0.3
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_a_walk_goes_far_in_small_steps(number: int) -> None:
     problem = situation("walk", number)
     assert isinstance(problem, Changing)
@@ -302,7 +303,7 @@ def test_a_walk_goes_far_in_small_steps(number: int) -> None:
     assert np.hypot(*(path - path[0]).T).max() > 0.25
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_a_rhythm_repeats_and_its_models_take_turns(number: int) -> None:
     problem = situation("rhythm", number)
     again = (t for t in range(1 + STRETCH, 5000) if problem.moment(t) is problem.moment(1))
@@ -322,7 +323,7 @@ def test_a_rhythm_repeats_and_its_models_take_turns(number: int) -> None:
     assert max(optima) < 1.0
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", first(2, NUMBERS))
 def test_only_the_feedback_of_rate_changes(number: int) -> None:
     problem = situation("rate", number)
     assert problem.changes_at == CHANGE

@@ -40,6 +40,7 @@ export function studyPath(name, rest = "") {
 }
 
 export async function send(method, path, body) {
+  /** @type {Record<string, string>} */
   const headers = {};
   const secret = key();
   if (secret) headers.Authorization = `Bearer ${secret}`;

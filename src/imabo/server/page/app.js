@@ -1,7 +1,7 @@
 // Where it begins: who is looking, which view the address names, and moving between views.
 
 import { Away, Problem, key, onLocked, setKey } from "./api.js";
-import { ICONS, h, icon } from "./dom.js";
+import { ICONS, byId, h, icon } from "./dom.js";
 import { wordsOf } from "./dialogs.js";
 import { showState } from "./live.js";
 import { recall, session } from "./session.js";
@@ -12,8 +12,8 @@ import { studiesView } from "./studies.js";
 import { studyView } from "./study.js";
 
 const RETRY_MS = 2000;
-const main = document.getElementById("main");
-const keyButton = document.getElementById("key");
+const main = byId("main");
+const keyButton = byId("key");
 let view = null;
 let shown = null;
 
@@ -36,7 +36,7 @@ function show(next, title, trail) {
   view = next;
   main.replaceChildren(next.element);
   document.title = title ? `${title} · imabo` : "imabo";
-  document.getElementById("trail").replaceChildren(trailOf(trail));
+  byId("trail").replaceChildren(trailOf(trail));
   view.start?.();
 }
 
@@ -113,10 +113,10 @@ keyButton.addEventListener("click", () => {
   toast("The key is forgotten");
 });
 addEventListener("hashchange", () => go());
-document.getElementById("skip").addEventListener("click", (event) => {
+byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-startTheme(document.getElementById("theme"));
+startTheme(byId("theme"));
 main.replaceChildren(h("div", { class: "empty", "aria-busy": "true" }, h("p", {}, "Loading…")));
 start();

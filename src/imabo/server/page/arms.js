@@ -14,6 +14,7 @@ const AT_ONCE = matchMedia("(max-width: 760px)").matches ? 8 : 15;
 const TYPING_MS = 250;
 const STATES = ["active", "paused", "retired"];
 // name of the column on the server, words, classes, direction of the first click
+/** @type {[string, string, string, boolean][]} */
 const COLUMNS = [
   ["id", "Arm", "", false], ["state", "State", "", false], ["mean", "Mean reward", "num", true],
   ["n_rewards", "Rewards", "num", true], ["n_pulls", "Requests", "num", true],
@@ -32,6 +33,8 @@ export class ArmTable {
     this.offset = Math.max(0, Number.parseInt(params.get("from") || "0", 10) || 0);
     this.rows = new Map();
     this.asked = 0;
+    this.chips = [];
+    this.heads = [];
     this.build();
   }
 
@@ -121,7 +124,7 @@ export class ArmTable {
   }
 
   sortBy(name) {
-    this.descending = this.sort === name ? !this.descending : COLUMNS.find(([one]) => one === name)[3];
+    this.descending = this.sort === name ? !this.descending : COLUMNS.some(([one, , , isDown]) => one === name && isDown);
     this.sort = name;
     this.offset = 0;
     this.showSort();

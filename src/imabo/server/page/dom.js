@@ -7,6 +7,13 @@ export function h(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
 
+/** An element of index.html, by its id. */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`index.html has no element with the id ${id}`);
+  return found;
+}
+
 /** An element of a drawing. */
 export function s(tag, props = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);

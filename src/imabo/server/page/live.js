@@ -3,7 +3,7 @@
 
 import { Away } from "./api.js";
 import { wordsOf } from "./dialogs.js";
-import { h, setAttr, setChildren, setText } from "./dom.js";
+import { byId, h, setAttr, setChildren, setText } from "./dom.js";
 import { clock } from "./format.js";
 
 const EVERY_MS = 2000;
@@ -62,15 +62,16 @@ export class Live {
     }
     if (!this.isOn) return;
     const calm = document.hidden ? HIDDEN_MS : EVERY_MS;
-    const wait = Math.max(calm, Math.min(LONGEST_MS, 1000 * 1.6 ** this.failures) * (this.failures > 0));
+    const patience = this.failures > 0 ? Math.min(LONGEST_MS, 1000 * 1.6 ** this.failures) : 0;
+    const wait = Math.max(calm, patience);
     this.timer = setTimeout(() => this.now(), wait);
   }
 }
 
 /** The dot in the bar and the banner: "live", "away" with words, or "" for neither. */
 export function showState(state, what = "The server does not answer.") {
-  const pulse = document.getElementById("pulse");
-  const banner = document.getElementById("away");
+  const pulse = byId("pulse");
+  const banner = byId("away");
   setAttr(pulse, "data-state", state);
   pulse.hidden = state === "";
   const words = { live: "Live", away: "No answer", "": "" }[state];

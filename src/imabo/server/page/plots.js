@@ -8,11 +8,13 @@ import { colour, onTheme } from "./theme.js";
 
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, showTips: false, doubleClick: "reset" };
 let plotly = null;
+/** What Plotly leaves on the window, once it is loaded. */
+const drawer = () => /** @type {any} */ (globalThis).Plotly;
 
 function loadPlotly() {
   plotly ??= new Promise((resolve, reject) => {
     const script = h("script", { src: "static/plotly.js", async: true });
-    script.addEventListener("load", () => resolve(window.Plotly));
+    script.addEventListener("load", () => resolve(drawer()));
     script.addEventListener("error", () => {
       plotly = null;
       script.remove();
@@ -54,7 +56,7 @@ export class Plot {
   stop() {
     this.watch.disconnect();
     this.forget();
-    if (window.Plotly) window.Plotly.purge(this.target);
+    drawer()?.purge(this.target);
   }
 
   /** The study has moved on: fetch again, now or when the figure is looked at. */
@@ -98,7 +100,7 @@ export class Plot {
     this.target.style.minWidth = layout.minWidth ? `${layout.minWidth}px` : "";
     const dressed = dress(layout, data, this.box.clientWidth);
     this.box.style.minHeight = `${dressed.height}px`;
-    await window.Plotly.react(this.target, data, dressed, CONFIG);
+    await drawer().react(this.target, data, dressed, CONFIG);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { read } from "./api.js";
 
+/** @type {{ me: any }} */
 export const session = { me: null };
 
 export async function recall() {

@@ -38,6 +38,7 @@ class StudyView {
     this.mark = null;
     this.spaceVersion = null;
     this.plots = [];
+    this.pictures = [];
     this.live = new Live(() => this.look(), (error) => this.isGone(error));
     this.state = pill();
     this.sub = h("p", { class: "soft" }, " ");

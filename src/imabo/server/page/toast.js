@@ -1,12 +1,12 @@
 // Short words about what was just done, and the clipboard.
 
-import { h } from "./dom.js";
+import { byId, h } from "./dom.js";
 
 const SHOWN_MS = 4000;
 
 export function toast(text) {
   const box = h("div", { class: "toast" }, text);
-  document.getElementById("toasts").append(box);
+  byId("toasts").append(box);
   setTimeout(() => box.remove(), SHOWN_MS);
 }
 

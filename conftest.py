@@ -1,0 +1,210 @@
+"""Which tests are in which loop, and in which order they run.
+
+- ``make test-fast`` (``pytest --fast``): no server processes, no browser, no database server. It
+  leaves out what is in ``APART`` and what is marked ``service``, ``slow`` or ``long``. A
+  test that starts a process or a server all the same fails and says which marker it needs.
+- ``make test`` (``pytest``): everything but what is marked ``long``.
+- ``make test-long`` (``pytest -m long``): that.
+
+A folder of ``tests`` must be in ``APART`` or ``FAST``: ``tests/test_entrance.py`` checks it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Generator
+from doctest import UnexpectedException
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parent
+# What needs processes, servers, a browser, a database or heavy libraries, or takes many seconds.
+# The longest first, so that nobody is left with a long one at the end.
+APART: Final = (
+    "tests/page",
+    "tests/rag",
+    "tests/postgres",
+    "tests/chaos",
+    "tests/docs",
+    "tests/server",
+    "tests/client",
+    "tests/crash",
+    "tests/demo",
+    "tests/operations",
+    "tests/oracles/test_tabpfn.py",
+    "tests/oracles/test_tabpfn_network.py",
+    "tests/stores/test_processes.py",
+    "tests/bench",
+    "tests/cli",
+    "tests/study/test_drift.py",
+    "tests/study/test_faults.py",
+    "tests/study/test_replay.py",
+    "tests/study/test_machine.py",
+    "tests/oracles/test_properties.py",
+    "tests/oracles/test_unseen.py",
+    "tests/density/test_parzen_optuna.py",
+    "docs",
+    "README.md",
+    "examples",
+    "bench/src",
+)
+FAST: Final = (
+    "tests/policies",
+    "tests/oracles",
+    "tests/study",
+    "tests/stores",
+    "tests/insight",
+    "tests/density",
+    "tests/gaussian",
+    "tests/space",
+)
+ORDER: Final = tuple(ROOT.joinpath(name).parts for name in (*APART, *FAST))
+LEFT_OUT: Final = ("service", "slow", "long")
+# Every third case in the fast loop: a step that meets every oracle, policy, situation and figure.
+THINNED: Final = (
+    "tests/oracles/test_contract.py",
+    "tests/policies/test_contract.py",
+    "tests/insight/test_figures.py",
+)
+# What starts a process or a server, as the interpreter reports it.
+STARTS: Final = frozenset(
+    {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "socket.bind"}
+)
+
+# Tests that share something that takes long to make: one worker has them all.
+GROUPS: Final = {
+    "tests/rag": "torch",
+    "tests/oracles/test_tabpfn.py": "torch",
+    "tests/oracles/test_tabpfn_network.py": "torch",
+    "tests/bench/methods": "torch",
+}
+SHARED: Final = {"site": "site"}  # by the fixture that they use
+# Contracts that run in process with every case: elsewhere, with the first few cases of each check.
+SPARSE: Final = {
+    "tests/client/test_contract.py::TestRemoteStudy": 2,
+    "tests/client/test_contract.py::TestAsyncRemoteStudy": 2,
+    "tests/postgres/test_contract.py::TestPostgresStudy": 2,
+    "tests/oracles/test_tabpfn.py::TestContract": 4,
+}
+
+_running: list[str] = []  # the test that runs now
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("imabo")
+    group.addoption("--fast", action="store_true", help="no processes, servers or slow tests")
+    group.addoption(
+        "--absent-ok",
+        action="store_true",
+        help="tests whose optional libraries are not installed are skipped, and said so",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # In memory, where that is large enough: to wait for a disk's flush proves nothing here.
+    memory = Path("/dev/shm")
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**31:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+    if config.option.fast:
+        sys.addaudithook(_guard)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The fast loop does not even import what it leaves out."""
+    if config.option.fast and _rank(collection_path) < len(APART):
+        return True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the fast loop does not run; the longest first."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        check = item.nodeid.partition("[")[0]
+        cases[check] += 1
+        if cases[check] > SPARSE.get(check.rpartition("::")[0], len(items)):
+            item.add_marker("long")
+    ranks = {path: _rank(path) for path in {item.path for item in items}}
+    if config.option.fast:
+        thinned = [one for one in items if one.nodeid.startswith(THINNED) and "[" in one.nodeid]
+        gone = {one for n, one in enumerate(thinned) if n % 3}
+        gone |= {one for one in items if any(map(one.get_closest_marker, LEFT_OUT))}
+        config.hook.pytest_deselected(items=list(gone))
+        items[:] = [item for item in items if item not in gone]
+    items.sort(key=lambda item: ranks[item.path])  # stable: within a folder, as written
+    groups = {ROOT.joinpath(name).parts: group for name, group in GROUPS.items()}
+    for item in items:
+        parts = item.path.parts
+        names = [group for folder, group in groups.items() if parts[: len(folder)] == folder]
+        names += [SHARED[name] for name in getattr(item, "fixturenames", ()) if name in SHARED]
+        if names:
+            item.add_marker(pytest.mark.xdist_group(names[0]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    _running.append(item.nodeid)
+    try:
+        return (yield)
+    finally:
+        _running.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    report = yield
+    reason = _absence(report.call.excinfo) if report.failed else None
+    if reason is not None and collector.config.option.absent_ok:
+        report.outcome = "skipped"
+        report.longrepr = (str(collector.path), 0, f"Skipped: {reason}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, Any]:
+    report = yield
+    reason = _absence(call.excinfo) if report.failed else None
+    if reason is not None and item.config.option.absent_ok:
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.reportinfo()[1] or 0, f"Skipped: {reason}")
+    return report
+
+
+def _rank(path: Path) -> int:
+    """The place of a file in the order; what no folder holds is quick, and comes last."""
+    parts = path.parts
+    for rank, folder in enumerate(ORDER):
+        if parts[: len(folder)] == folder:
+            return rank
+    return len(ORDER)
+
+
+def _guard(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in STARTS and _running:
+        pytest.fail(
+            f"{_running[-1]} is in the fast loop and starts a process or a server ({event}): "
+            "mark it with pytest.mark.service, or move it into a folder of APART in conftest.py"
+        )
+
+
+def _absence(caught: pytest.ExceptionInfo[BaseException] | None) -> str | None:
+    """Which library that is not installed an error comes from, if it comes from one."""
+    error = caught.value if caught is not None else None
+    while error is not None:
+        if isinstance(error, UnexpectedException):  # of a doctest
+            error = error.exc_info[1]
+            continue
+        name = error.name if isinstance(error, ModuleNotFoundError) else None
+        if name is not None and find_spec(name.partition(".")[0]) is None:
+            return f"NOT TESTED: {name} is not installed"
+        error = error.__cause__ or error.__context__
+    return None
