@@ -188,7 +188,7 @@ def test_expiry_that_fails_for_one_study_goes_on_for_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The first round may come before the locked study is open; do not wait for the next one.
-    monkeypatch.setattr(sys.modules[Office.__module__], "_EXPIRE_EVERY_S", 0.05)
+    monkeypatch.setattr(sys.modules[Registry.__module__], "_EXPIRE_EVERY_S", 0.05)
 
     class OneLocked(MemoryStore):
         is_locked = False
