@@ -15,7 +15,7 @@ from imabo.arms import ActiveSet, Floats
 from imabo.drift import Drift, find_drift, forget, remember
 from imabo.oracles import Random
 from imabo.policies import IMOSS, Informed, Policy
-from imabo.randomness import Draws
+from imabo.policies.base import Draws
 from imabo.space import Config
 
 MODELS = Space(model=Choice("a", "b", "c"), x=Float(0.0, 1.0))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import numbers
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,7 +10,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from imabo import oracles, policies
-from imabo.errors import InvalidConfig, InvalidReward, InvalidSetting
+from imabo.errors import InvalidConfig, InvalidSetting
 from imabo.magnitude import LARGEST, NARROWEST
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -120,25 +118,6 @@ def checked_window(window_s: object) -> float | None:
         return None
     check_positive("window_s", window_s)
     return float(window_s)  # type: ignore[arg-type]  # a number, as was just checked
-
-
-def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
-    """A reward: a finite number within the ends, and small enough to work with."""
-    if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
-        try:
-            value = float(reward)
-        except OverflowError:  # an integer beyond the largest float
-            value = math.inf
-        if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
-            if abs(value) > LARGEST:
-                why = f"it must be at most {LARGEST:g} from zero: sums of squares must be numbers"
-                fix = "report the rewards in a larger unit, or leave the pull without a reward"
-                raise InvalidReward(f"the reward is {show(reward)}", why, fix)
-            return value
-    limits = "" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"
-    why = f"it must be a finite number{limits}"
-    fix = "map it into the range before telling it, or leave the pull without a reward"
-    raise InvalidReward(f"the reward is {show(reward)}", why, fix)
 
 
 def checked_page(after: object, limit: object) -> None:

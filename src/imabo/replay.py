@@ -13,7 +13,6 @@ from imabo.arms import Origin
 from imabo.checks import (
     checked_configs,
     checked_record,
-    checked_reward,
     checked_time,
     stored_oracle,
     stored_policy,
@@ -22,6 +21,7 @@ from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request
+from imabo.engine.rewards import checked_reward
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
 from imabo.oracles.base import Oracle, Proposal

@@ -10,7 +10,7 @@ import pytest
 
 from imabo.arms import ActiveSet
 from imabo.policies import IMOSS, Decision, Expand, Policy, Serve
-from imabo.randomness import Draws
+from imabo.policies.base import Draws
 from imabo.testing.policies import PolicyContract
 
 from .cases import POLICIES, public_classes

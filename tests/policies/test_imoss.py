@@ -13,7 +13,7 @@ from imabo.arms import ActiveSet, Restart
 from imabo.errors import InvalidSetting
 from imabo.oracles import Random
 from imabo.policies import IMOSS, Expand, Serve
-from imabo.randomness import Draws
+from imabo.policies.base import Draws
 
 from .sets import LINE, arms_with, equal_arms
 

@@ -16,7 +16,7 @@ from imabo.errors import InvalidSetting
 from imabo.oracles import GP, Exhausted, Oracle, Proposal, Random
 from imabo.oracles.base import draw_new
 from imabo.policies import IMOSS, Expand, Informed, Policy
-from imabo.randomness import Draws
+from imabo.policies.base import Draws
 from imabo.space import Config
 from imabo.testing.situations import SITUATIONS
 from tests.loops import first, seeds

@@ -13,8 +13,8 @@ from imabo.arms import ActiveSet, Beliefs
 from imabo.bounds import kl_upper_of
 from imabo.drift import Drift, forget, remember
 from imabo.policies import Expand, Informed
+from imabo.policies.base import Draws
 from imabo.policies.informed_runs import Alike, Index
-from imabo.randomness import Draws
 from tests.loops import seeds
 
 from .sets import arms_with

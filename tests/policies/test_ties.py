@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 
 from imabo.arms import ActiveSet
 from imabo.policies import IMOSS, QRM2, UCBAIR, Informed, Policy, Serve
-from imabo.randomness import Draws
+from imabo.policies.base import Draws
 
 from .sets import arms_with
 

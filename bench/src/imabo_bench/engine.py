@@ -21,7 +21,7 @@ from imabo.errors import MissingExtra
 from imabo.gaussian import Hyperparameters, Process
 from imabo.gaussian.surface import Surface
 from imabo.oracles.base import Oracle
-from imabo.randomness import Draws
+from imabo.policies.base import Draws
 from imabo.stores import MemoryStore, SQLiteStore
 from imabo.stores.base import NewPull
 from imabo_bench.engine_arms import arms_lines

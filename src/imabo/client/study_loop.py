@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
 
 from imabo.arms import Pull
-from imabo.checks import checked_name, checked_reward
+from imabo.checks import checked_name
 from imabo.client.answers import RemoteFacts, nothing_of, pulls_of, results_of
 from imabo.client.http import Call, json_of, path_of
 from imabo.client.outbox import MOST_REWARDS, rewards_call
@@ -21,6 +21,7 @@ from imabo.client.session import Session
 from imabo.client.steps import SharedMethod, Steps, shared, within
 from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request
+from imabo.engine.rewards import checked_reward
 from imabo.errors import ImaboError, InvalidSetting, StoreClosed, Unavailable, UnknownPull
 from imabo.settings import is_number
 from imabo.space.scalars import show

@@ -15,8 +15,7 @@ from imabo.engine.replica import Draft, Replica
 from imabo.engine.requests import Asked, CheckedRequest, Request
 from imabo.errors import InvalidSetting, KeyConflict, NothingToServe
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
-from imabo.policies.base import Decision, Expand, Policy, Rounds, Serve
-from imabo.randomness import Draws
+from imabo.policies.base import Decision, Draws, Expand, Policy, Rounds, Serve
 from imabo.settings import check_count
 from imabo.space.scalars import show
 from imabo.stores.base import NewPull, Placed, PullRecord, StaleView

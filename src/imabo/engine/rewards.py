@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import math
+import numbers
 from collections.abc import Sequence
 from typing import Final
 
-from imabo.checks import checked_reward
 from imabo.drift import Drift, find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
 from imabo.engine.replica import Replica
-from imabo.errors import ImaboError, RewardConflict, StoreError
+from imabo.errors import ImaboError, InvalidReward, RewardConflict, StoreError
 from imabo.events import drift_event
+from imabo.magnitude import LARGEST
+from imabo.space.scalars import show
 from imabo.stores.base import Rewarded
 
 _log: Final = logging.getLogger(__name__)
@@ -102,3 +105,22 @@ class Rewards:
             # A clock that was set back: what is served from now on is due before what waits.
             if now >= replica.expiry.due_at or now < replica.last_at:
                 replica.expire(replica.expiry.limit(now))
+
+
+def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
+    """A reward: a finite number within the ends, and small enough to work with."""
+    if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
+        try:
+            value = float(reward)
+        except OverflowError:  # an integer beyond the largest float
+            value = math.inf
+        if math.isfinite(value) and (ends is None or ends[0] <= value <= ends[1]):
+            if abs(value) > LARGEST:
+                why = f"it must be at most {LARGEST:g} from zero: sums of squares must be numbers"
+                fix = "report the rewards in a larger unit, or leave the pull without a reward"
+                raise InvalidReward(f"the reward is {show(reward)}", why, fix)
+            return value
+    limits = "" if ends is None else f" from {ends[0]} to {ends[1]}, the study's reward range"
+    why = f"it must be a finite number{limits}"
+    fix = "map it into the range before telling it, or leave the pull without a reward"
+    raise InvalidReward(f"the reward is {show(reward)}", why, fix)

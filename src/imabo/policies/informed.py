@@ -14,7 +14,7 @@ import numpy as np
 
 from imabo.arms import ActiveSet, Floats
 from imabo.bounds import kl_upper
-from imabo.policies.base import Policy, Rounds, Serve
+from imabo.policies.base import Draws, Policy, Rounds, Serve
 from imabo.policies.counts import (
     ANCHOR,
     effective_counts,
@@ -27,7 +27,6 @@ from imabo.policies.counts import (
 )
 from imabo.policies.informed_runs import Index, InformedRounds, one_of
 from imabo.policies.probing import probe
-from imabo.randomness import Draws
 from imabo.settings import check_count, check_flag, check_fraction, check_number, check_positive
 
 _SHORT: Final = 3  # rounds in a row up to which each is decided for itself

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from imabo.arms import ActiveSet, Floats, Ints
 from imabo.bounds import SURELY, contenders, kl_upper, kl_upper_of, possible
-from imabo.policies.base import Decision, Rounds, Serve
+from imabo.policies.base import Decision, Draws, Rounds, Serve
 from imabo.policies.counts import (
     ANCHOR,
     UNSERVED,
@@ -27,7 +27,6 @@ from imabo.policies.counts import (
     most_expected,
     rate_of,
 )
-from imabo.randomness import Draws
 
 if TYPE_CHECKING:
     from imabo.policies.informed import Informed

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from imabo.arms import ArmState, Ints, Origin, Restart, Tally, Totals
 from imabo.space import Config
-from imabo.stores.base import ArmRecord, NewPull, Snapshot, StudyRecord
+from imabo.stores.base import ArmRecord, Snapshot, StudyRecord
 from imabo.stores.history import LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 
@@ -31,14 +31,6 @@ def dump_or_none(value: object) -> str | None:
 def load_or_none(text: str | None) -> Any:
     """A value from its JSON; None stays None."""
     return None if text is None else json.loads(text)
-
-
-def numbered(pulls: Sequence[NewPull], first: int) -> list[NewPull]:
-    """Pulls that count on from a number, whatever theirs was."""
-    return [
-        pull if pull.number == number else replace(pull, number=number)
-        for number, pull in enumerate(pulls, start=first)
-    ]
 
 
 class StudyHead(NamedTuple):

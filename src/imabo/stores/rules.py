@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from imabo.errors import RewardConflict
 from imabo.stores.refusals import reward_conflict
+
+if TYPE_CHECKING:
+    from imabo.stores.base import NewPull
 
 CLOCK_SLACK_S: Final = 600.0  # clocks of several machines differ by less
 _NARROWEST: Final = 8  # pulls; a younger study is read from its pulls as well
@@ -26,6 +29,14 @@ def steady(at: float, last_at: float) -> float:
         (101.0, 100.0, 100.0)
     """
     return at if last_at - at > CLOCK_SLACK_S else max(at, last_at)
+
+
+def numbered(pulls: Sequence[NewPull], first: int) -> list[NewPull]:
+    """Pulls that count on from a number, whatever theirs was."""
+    return [
+        pull if pull.number == number else replace(pull, number=number)
+        for number, pull in enumerate(pulls, start=first)
+    ]
 
 
 def milestone_width(n_pulls: int) -> int:

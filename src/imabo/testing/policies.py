@@ -22,8 +22,7 @@ import numpy as np
 import pytest
 
 from imabo.arms import ActiveSet
-from imabo.policies.base import Decision, Expand, Policy, Serve
-from imabo.randomness import Draws
+from imabo.policies.base import Decision, Draws, Expand, Policy, Serve
 from imabo.study import Study
 from imabo.testing.extremes import EXTREMES
 from imabo.testing.parts import check_is_frozen, check_round_trip, for_each, left_alone, repeated

@@ -8,8 +8,7 @@ from typing import Final
 
 from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
 from imabo.drift import Drift, forget, remember
-from imabo.policies.base import Decision, Expand, Policy
-from imabo.randomness import Draws
+from imabo.policies.base import Decision, Draws, Expand, Policy
 from imabo.space import Space
 from imabo.stores.base import ArmRecord, LogEntry, StudyRecord
 

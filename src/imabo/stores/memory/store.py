@@ -26,8 +26,7 @@ from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
 from imabo.stores.memory.rows import EXPIRED, PENDING, PRUNED, REWARDED, AllRows, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
-from imabo.stores.rows import numbered
-from imabo.stores.rules import Rewarded, steady
+from imabo.stores.rules import Rewarded, numbered, steady
 
 
 class MemoryStore(MemoryHistory, MemoryKeys, Store):

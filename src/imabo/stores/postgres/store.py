@@ -41,12 +41,11 @@ from imabo.stores.rows import (
     StudyHead,
     StudyRow,
     dump,
-    numbered,
     of_space,
     of_study,
     to_snapshot,
 )
-from imabo.stores.rules import RewardCount, Rewarded, is_milestone, is_wider, superfluous
+from imabo.stores.rules import RewardCount, Rewarded, is_milestone, is_wider, numbered, superfluous
 
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again
 _SPACE_AT: Final = len(StudyRow._fields)  # where a row of LOAD goes on with the space

@@ -32,12 +32,11 @@ from imabo.stores.rows import (
     SpaceRow,
     StudyRow,
     dump,
-    numbered,
     of_space,
     of_study,
     to_snapshot,
 )
-from imabo.stores.rules import Rewarded, is_milestone, is_wider, steady, superfluous
+from imabo.stores.rules import Rewarded, is_milestone, is_wider, numbered, steady, superfluous
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
 from imabo.stores.sqlite.history import SQLiteHistory
