@@ -16,9 +16,9 @@ from imabo.settings import check_fraction, check_number
 
 _GAP: Final = 0.08  # loss beyond the margin, as a part of the range, that it is sharpest for
 _SPREAD: Final = 0.3
-_FIRST: Final = 0.7  # part of the capital that bets from the start on; the rest starts later
-_EVERY: Final = 1024  # rewards between later starts
-_SHARE: Final = 0.03  # part of the capital of each: 0.3 for every ten
+FIRST: Final = 0.7  # part of the capital that bets from the start on; the rest starts later
+EVERY: Final = 1024  # rewards between later starts
+EACH: Final = 0.03  # part of the capital of each: 0.3 for every ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class Guardrail:
             )
         width = lift.reward_range[1] - lift.reward_range[0]
         begin = 0 if since is None else since.n
-        starts = [(_FIRST, since)]
+        starts = [(FIRST, since)]
         starts += [
-            (_SHARE, mark)
+            (EACH, mark)
             for mark in lift.marks
-            if mark.ended is None and mark.n % _EVERY == 0 and begin < mark.n < lift.total.n
+            if mark.ended is None and mark.n % EVERY == 0 and begin < mark.n < lift.total.n
         ]
         evidence = [
             math.log(part) + self._log_capital(lift.stretch(mark), self.margin / width)
@@ -112,20 +112,20 @@ class Guardrail:
         if tally.share is None or not tally.n:
             return 0.0
         drift = -tally.n * margin - tally.values[CENTRES]
-        weights = _weights(tally.share, margin)
+        weights = guardrail_weights(tally.share, margin)
         return float(log_capital(tally.values[LOWER], np.asarray(drift), weights))
 
     def _upper(self, tally: Tally, margin: float) -> float | None:
         if tally.share is None or not tally.n:
             return None
-        weights = _weights(tally.share, margin)
+        weights = guardrail_weights(tally.share, margin)
         n = np.array([float(tally.n)])
         limit = -math.log(1.0 - self.level)
         far = reach(tally.values[LOWER][None, :], n, weights, limit)
         return min(float(tally.values[CENTRES] / n[0] + far[0]), 1.0)
 
 
-def _weights(share: float, margin: float) -> Floats:
+def guardrail_weights(share: float, margin: float) -> Floats:
     """Weights of bets that are best against a loss of some more than the margin; eq. (weights)."""
     best = (margin + _GAP) / score_variance(share)
     return weights_around(best, score_risk(share), _SPREAD)

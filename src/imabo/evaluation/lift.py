@@ -31,7 +31,7 @@ from imabo.settings import check_count, check_fraction, check_positive, is_numbe
 
 SPACING: Final = 64  # rewards between two moments that are remembered
 DAYS: Final = 31  # days that are remembered
-_NEAR: Final = 4  # how many of its own distances a moment is remembered for
+NEAR: Final = 4  # how many of its own distances a moment is remembered for
 _ENOUGH: Final = 10  # rewards of each group below which nothing is said
 _WIDEST: Final = 0.25  # half-width, as a part of the range, from which on it is not known yet
 _ENOUGH_OPEN: Final = (500, 30)  # the same without a range: rewards, and of each group
@@ -408,6 +408,6 @@ def _thinned(marks: list[Mark], values: Floats, day: int | None) -> tuple[Mark, 
                 kept.append(mark)
             continue
         i = mark.n // SPACING
-        if n - mark.n <= _NEAR * (i & -i) * SPACING:
+        if n - mark.n <= NEAR * (i & -i) * SPACING:
             kept.append(mark)
     return tuple(kept)
