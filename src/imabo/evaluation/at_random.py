@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +17,7 @@ from imabo.settings import check_count, check_fraction, check_positive
 ENOUGH: Final = 0.15  # half-width, as a part of the range, from which on it is known
 _ENOUGH_OPEN: Final = 30  # rewards without a range below which nothing is said
 _TIGHT_AT: Final = 100.0
+_TRIED: Final = np.unique(np.geomspace(1.0, 1e6, 240).round())
 
 Ends = tuple[float, float]
 
@@ -116,12 +116,9 @@ def _ends(n: float, total: float, level: float) -> Ends:
 
 def _needed(rate: float, half_width: float, level: float) -> int:
     """Rewards of such a mean until half the width is that small."""
-    n = 1
-    while True:
-        low, high = _ends(n, rate * n, level)
-        if 0.5 * (high - low) <= half_width:
-            return n
-        n = math.ceil(1.1 * n) + 1
+    low, high = bounded_interval(_TRIED, rate * _TRIED, level)
+    wide = 0.5 * (high - low) > half_width
+    return int(_TRIED[min(np.count_nonzero(wide), len(_TRIED) - 1)])
 
 
 def _open(n: int, total: float, squares: float, level: float) -> RandomServing:

@@ -21,12 +21,13 @@ from imabo.settings import check_fraction
 Bools = NDArray[np.bool_]
 
 # The grid: the mean of the arms (log odds from the mean of all rewards), how much arms differ (in
-# log odds, with a wide prior around a half), and how much of the model's expectations is believed.
+# log odds, with a wide prior around 1), and how much of the model's expectations is believed.
 _MEANS: Final = np.linspace(-2.4, 1.6, 17)
 _SPREADS: Final = np.geomspace(0.05, 2.0, 13)
-_USUAL: Final = 0.6
+_USUAL: Final = 1.0
 _USUAL_WITHIN: Final = 1.2
 _TRUSTS: Final = np.array([0.0, 0.5, 1.0])
+_SHARPEN: Final = 2.0  # the power of the evidence: grids that fit badly would draw the best too far
 _FITTED: Final = 200  # arms that the grid is weighed by, at most
 _WIDEN: Final = 1.15  # of the posterior's spread: a grid and a Beta prior are not all there is
 _LEAST_DISPERSION: Final = 0.01
@@ -193,7 +194,7 @@ def _open(n: Floats, sums: Floats, squares: Floats, prior: Floats, trusted: Bool
 
 def _weights(evidence: Floats, spread: Floats) -> Floats:
     """What each point of the grid weighs, given how well it explains the rewards."""
-    total = evidence - 0.5 * (np.log(spread / _USUAL) / _USUAL_WITHIN) ** 2
+    total = _SHARPEN * evidence - 0.5 * (np.log(spread / _USUAL) / _USUAL_WITHIN) ** 2
     return np.asarray(np.exp(total - logsumexp(total)))
 
 
