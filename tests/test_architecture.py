@@ -25,7 +25,16 @@ LAYERS: list[set[str]] = [
     {"errors"},
     {"space", "memory", "magnitude"},
     {"arms"},
-    {"bounds", "confidence", "drift", "randomness", "settings", "density", "gaussian"},
+    {
+        "bounds",
+        "confidence",
+        "drift",
+        "randomness",
+        "settings",
+        "density",
+        "evaluation",
+        "gaussian",
+    },
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {

@@ -1,4 +1,7 @@
-"""Measures what docs/evaluation.md says: ``python -m tests.evaluation.measure lift|guardrail``."""
+"""Measures what docs/evaluation.md says.
+
+``python -m tests.evaluation.measure lift 400``, ``... guardrail 400``, ``... chosen 100 IMOSS``.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from imabo.evaluation import chosen, random_serving
 from imabo.evaluation.bets import Floats, log_capital, reach
 from imabo.evaluation.guardrail import EACH, EVERY, FIRST, Guardrail, guardrail_weights
 from imabo.evaluation.lift import NEAR, SPACING
 from imabo.evaluation.planning import lift_weights
 from imabo.evaluation.tally import CENTRES, HIGHER, LOWER, SCORES, WIDTH, added
 from tests.evaluation.traffic import Arrivals, arrivals
+from tests.evaluation.worlds import WORLDS, Moment, run
 
 NEAR_HALF: Final = (0.4, 0.45, 0.5, 0.52, 0.56, 0.6)
 RARE: Final = (0.01, 0.02, 0.02, 0.03, 0.04, 0.05)
@@ -139,6 +144,59 @@ def measure_guardrail(runs: int) -> None:
               flush=True)  # fmt: skip
 
 
+def measure_chosen(runs: int, parts: str) -> None:
+    print(
+        "| space | policy | requests | bias of the plain mean | of the shown mean "
+        "| interval covers, half-width | likely covers, half-width | chance, and is best "
+        "| first rewards: bias, covered |\n|---|---|---|---|---|---|---|---|---|"
+    )
+    moments = (300, 1500)
+    for world in WORLDS:
+        found = [run(world, parts, 3000 + seed, moments) for seed in range(runs)]
+        for place, requests in enumerate(moments):
+            rows = np.array([_chosen_row(one[place]) for one in found])
+            mean = np.nanmean(rows, axis=0)
+            se = np.nanstd(rows, axis=0) / math.sqrt(runs)
+            print(
+                f"| {world} | {parts} | {requests} | {mean[0]:+.3f} "
+                f"| {mean[1]:+.4f} ± {se[1]:.4f} "
+                f"| {100 * mean[2]:.0f} %, {mean[3]:.2f} | {100 * mean[4]:.0f} %, {mean[5]:.3f} "
+                f"| {mean[6]:.2f}, {mean[7]:.2f} "
+                f"| {mean[8]:+.3f} ± {se[8]:.3f}, {100 * mean[9]:.0f} % |",
+                flush=True,
+            )
+
+
+def _chosen_row(moment: Moment) -> list[float]:
+    truth = float(moment.truths[moment.best])
+    among = moment.servable > 0
+    found = chosen(
+        moment.best,
+        moment.n,
+        moment.sums,
+        prior_means=moment.prior_means,
+        prior_counts=moment.prior_counts,
+        among=among,
+    )
+    first = moment.first_rewards
+    low, high = random_serving(first).interval or (0.0, 1.0)
+    return [
+        found.observed - truth,
+        found.mean - truth,
+        found.interval[0] <= truth <= found.interval[1],
+        0.5 * (found.interval[1] - found.interval[0]),
+        found.likely[0] <= truth <= found.likely[1],
+        0.5 * (found.likely[1] - found.likely[0]),
+        found.chance,
+        truth >= float(moment.truths[among].max()),
+        float(np.mean(first)) - moment.at_random if first else math.nan,
+        low <= moment.at_random <= high,
+    ]
+
+
 if __name__ == "__main__":
     what, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 400
-    {"lift": measure_lift, "guardrail": measure_guardrail}[what](runs)
+    if what == "chosen":
+        measure_chosen(runs, sys.argv[3])
+    else:
+        {"lift": measure_lift, "guardrail": measure_guardrail}[what](runs)

@@ -118,7 +118,7 @@ def _needed(rate: float, half_width: float, level: float) -> int:
     """Rewards of such a mean until half the width is that small."""
     low, high = bounded_interval(_TRIED, rate * _TRIED, level)
     wide = 0.5 * (high - low) > half_width
-    return int(_TRIED[min(np.count_nonzero(wide), len(_TRIED) - 1)])
+    return int(_TRIED[min(int(np.count_nonzero(wide)), len(_TRIED) - 1)])
 
 
 def _open(n: int, total: float, squares: float, level: float) -> RandomServing:

@@ -30,7 +30,7 @@ from imabo.evaluation.tally import (
 from imabo.settings import check_count, check_fraction, check_positive, is_number
 
 SPACING: Final = 64  # rewards between two moments that are remembered
-DAYS: Final = 31  # days that are remembered
+DAYS: Final = 30  # days that are remembered, besides the present one
 NEAR: Final = 4  # how many of its own distances a moment is remembered for
 _ENOUGH: Final = 10  # rewards of each group below which nothing is said
 _WIDEST: Final = 0.25  # half-width, as a part of the range, from which on it is not known yet

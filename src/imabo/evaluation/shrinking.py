@@ -8,7 +8,7 @@ picked, because that was decided by the rewards alone: eq. (posterior).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -29,7 +29,7 @@ _USUAL_WITHIN: Final = 1.2
 _TRUSTS: Final = np.array([0.0, 0.5, 1.0])
 _SHARPEN: Final = 2.0  # the power of the evidence: grids that fit badly would draw the best too far
 _FITTED: Final = 200  # arms that the grid is weighed by, at most
-_WIDEN: Final = 1.15  # of the posterior's spread: a grid and a Beta prior are not all there is
+_WIDEN: Final = 1.15  # of intervals: a grid and a Beta prior are not all there is
 _LEAST_DISPERSION: Final = 0.01
 _NODES: Final = (np.arange(400) + 0.5) / 400
 
@@ -56,13 +56,16 @@ class Shrunk:
         A low one, such as 0.1, is what to sort arms by: high for those that are surely good.
         """
         check_fraction("q", q)
-        return self._quantile(q)
+        if not self.is_bounded:
+            return np.asarray(self.means + self.spreads * ndtri(q))
+        return np.asarray(betaincinv(*self._beta(), q))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Both ends of where each arm's mean lies with probability ``level``."""
         check_fraction("level", level)
         half = 0.5 * (1.0 - level)
-        return self._quantile(half), self._quantile(1.0 - half)
+        wide = replace(self, spreads=_WIDEN * self.spreads)
+        return wide.quantile(half), wide.quantile(1.0 - half)
 
     def chance(self, row: int, among: Bools | None = None) -> float:
         """The probability that an arm has the highest mean of some; eq. (chance).
@@ -81,11 +84,6 @@ class Shrunk:
             points = self.means[row] + self.spreads[row] * ndtri(_NODES)
             below = ndtr((points - self.means[others][:, None]) / self.spreads[others][:, None])
         return float(np.prod(below, axis=0).mean())
-
-    def _quantile(self, q: float) -> Floats:
-        if not self.is_bounded:
-            return np.asarray(self.means + self.spreads * ndtri(q))
-        return np.asarray(betaincinv(*self._beta(), q))
 
     def _beta(self) -> tuple[Floats, Floats]:
         """The Beta distributions of these means and spreads."""
@@ -159,7 +157,7 @@ def _bounded(
     counts = strength + worth
     means = weights @ ((a + ones) / counts)  # (posterior)
     second = weights @ ((a + ones) * (a + ones + 1.0) / (counts * (counts + 1.0)))
-    spreads = _WIDEN * np.sqrt(np.maximum(second - means**2, 1e-12))
+    spreads = np.sqrt(np.maximum(second - means**2, 1e-12))
     return Shrunk(np.clip(means, 1e-6, 1.0 - 1e-6), spreads, True)
 
 
@@ -189,7 +187,7 @@ def _open(n: Floats, sums: Floats, squares: Floats, prior: Floats, trusted: Bool
     own = (1.0 - keep) * spread**2 * noise + ((1.0 - keep) * part) ** 2 / precision[:, None]
     means = weights @ each
     second = weights @ (own + each**2)
-    return Shrunk(means, _WIDEN * np.sqrt(np.maximum(second - means**2, 1e-12 * noise)), False)
+    return Shrunk(means, np.sqrt(np.maximum(second - means**2, 1e-12 * noise)), False)
 
 
 def _weights(evidence: Floats, spread: Floats) -> Floats:
