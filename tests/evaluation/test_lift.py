@@ -103,6 +103,11 @@ class TestWidth:
         assert two is not None
         assert two < one
 
+    def test_a_share_of_next_to_nothing_says_nothing(self) -> None:
+        now = Lift().update(traffic(500, share=1e-6)).estimate()
+        assert now.interval == (-1.0, 1.0)
+        assert not now.is_known
+
 
 class TestWhatIsSaid:
     def test_at_first_nothing(self) -> None:

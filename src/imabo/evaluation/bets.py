@@ -18,7 +18,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
 
@@ -65,13 +64,15 @@ def weights_around(best: float, risk: float, spread: float) -> Floats:
     """Weights with a peak at one size of bets; eq. (weights)."""
     weights = 1.0 / (1.0 + (np.log(SIZES / best) / spread) ** 2)
     weights[SIZES * risk > _SAFE] = 0.0
+    if not weights.any():  # a share so small that no bet is safe: one that is surely given up
+        weights[-1] = 1.0
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(weights / weights.sum()))
 
 
 def log_capital(gains: Floats, drift: Floats, weights: Floats) -> Floats:
     """The logarithm of eq. (capital) where the sum of mu_t - m_t is ``-drift``, row by row."""
-    return np.asarray(logsumexp(weights + gains + SIZES * np.asarray(drift)[..., None], axis=-1))
+    return _log_sum(weights + gains + SIZES * np.asarray(drift)[..., None])
 
 
 def reach(gains: Floats, n: Floats, weights: Floats, limit: float) -> Floats:
@@ -96,10 +97,16 @@ def reach(gains: Floats, n: Floats, weights: Floats, limit: float) -> Floats:
     d: Floats = np.min((limit - start) / slope, axis=1)  # one bet alone has reached it there
     for _ in range(_STEPS):
         powers = start + slope * d[:, None]
-        total = logsumexp(powers, axis=1)
+        total = _log_sum(powers)
         step = (total - limit) / (np.exp(powers - total[:, None]) * slope).sum(axis=1)
         d = d - step
         if (np.abs(step) <= 1e-12 * (1.0 + np.abs(d))).all():
             break
     far[some] = d
     return far
+
+
+def _log_sum(powers: Floats) -> Floats:
+    """Logarithm of the sum of exponentials over the last axis; SciPy's takes ten times as long."""
+    top = powers.max(axis=-1, keepdims=True)
+    return np.asarray(np.log(np.exp(powers - top).sum(axis=-1)) + top[..., 0])
