@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -56,6 +57,16 @@ class TestScores:
         in_parts = Lift().update(outcomes[:130]).update([]).update(outcomes[130:])
         assert same(at_once, one_by_one)
         assert same(at_once, in_parts)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_any_parts_give_the_same_past(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        outcomes = [one._replace(day=i // 77) for i, one in enumerate(traffic(4000, seed=seed))]
+        cuts = [0, *sorted(rng.integers(0, 4000, 30).tolist()), 4000]
+        lift = Lift()
+        for start, end in pairwise(cuts):
+            lift = lift.update(outcomes[start:end])
+        assert same(lift, Lift().update(outcomes))
 
     def test_requests_without_a_choice_say_nothing(self) -> None:
         lift = Lift().update(traffic(100))

@@ -11,7 +11,7 @@ import numpy as np
 
 from imabo.confidence import bounded_interval
 from imabo.errors import InvalidReward, InvalidSetting
-from imabo.evaluation.bets import Floats, reach
+from imabo.evaluation.bets import reach
 from imabo.evaluation.planning import Expected, lift_weights
 from imabo.evaluation.sequences import asymptotic_half_width
 from imabo.evaluation.tally import (
@@ -174,7 +174,7 @@ class Lift:
                 marks.append(Mark(Tally(row.copy(), share), outcome.share, None))
             before = row, outcome.share, outcome.day if day is None else max(day, outcome.day)
         values, last_share, day = before
-        kept = self.marks if len(marks) == len(self.marks) else _thinned(marks, values, day)
+        kept = self.marks if len(marks) == len(self.marks) else _thinned(marks)
         return replace(
             self, total=Tally(values.copy(), share), share=last_share, day=day, marks=kept
         )
@@ -233,14 +233,13 @@ class Lift:
         check_fraction("level", level)
         found: dict[int, LiftEstimate] = {}
         start, share = Tally.empty(), self.total.share
-        ends = [mark for mark in self.marks if mark.ended is not None]
-        for mark in ends:
-            if mark.ended is not None and mark.tally.share is not None:
-                found[mark.ended] = self._estimate(mark.tally.since(start, share), level)
+        ends = [(mark.ended, mark) for mark in self.marks if mark.ended is not None]
+        for day, mark in ends:
+            found[day] = self._estimate(mark.tally.since(start, share), level)
             start, share = mark.tally, mark.share
         if self.day is not None:
             found[self.day] = self._estimate(self.total.since(start, share), level)
-        first = ends[0].ended if len(ends) > DAYS else None  # it also holds what came before it
+        first = ends[0][0] if len(ends) > DAYS else None  # it also holds what came before it
         return {day: one for day, one in found.items() if day != first}
 
     def last(self, n: int, level: float = 0.95) -> LiftEstimate:
@@ -392,13 +391,14 @@ class Lift:
         return cls(reward_range, total, head["share"], head["day"], marks)
 
 
-def _thinned(marks: list[Mark], values: Floats, day: int | None) -> tuple[Mark, ...]:
+def _thinned(marks: list[Mark]) -> tuple[Mark, ...]:
     """The moments to remember: the last days' ends, and of the rest those whose ages double.
 
     A moment after 64 * i rewards stays while it is at most four times as old as the largest power
-    of two in i, in steps of 64; so there are two or three of each age.
+    of two in i, in steps of 64; so there are two or three of each age. Ages are counted from the
+    newest moment, so that it does not matter how many rewards come at a time.
     """
-    n = int(values[SCORES])
+    n = marks[-1].n
     ends = [mark.ended for mark in marks if mark.ended is not None]
     oldest = ends[-(DAYS + 1)] if len(ends) > DAYS + 1 else None
     kept = []
