@@ -169,6 +169,15 @@ class TestWhatIsSaid:
         assert Lift(None).update(outcomes[:200]).estimate().interval is None
         assert lift.needed(0.1) > 10_000
 
+    def test_a_control_that_has_seen_only_zeros_is_not_taken_for_sure(self) -> None:
+        outcomes = [
+            one._replace(reward=0.0 if one.is_control else one.reward)
+            for one in traffic(800, tuned=0.02, share=0.1)
+        ]
+        now = Lift(None).update(outcomes).estimate()
+        assert now.interval is not None
+        assert now.interval[0] < 0.0 < now.interval[1]
+
 
 class TestWindows:
     def test_by_day(self) -> None:

@@ -20,6 +20,7 @@ from imabo.evaluation.tally import (
     LOWER,
     SCORES,
     SPREAD,
+    SQUARES,
     SUMS,
     TOTAL,
     N,
@@ -347,8 +348,8 @@ class Lift:
             if n < _ENOUGH_OPEN[0] or min(tally.counts) < _ENOUGH_OPEN[1]:
                 return None
             centre = float(tally.values[TOTAL] / n)
-            variance = float(tally.values[SPREAD] / n) - centre**2
-            half = asymptotic_half_width(n, max(variance, 0.0), level, _ASYMPTOTIC_AT)
+            variance = max(float(tally.values[SPREAD] / n) - centre**2, _least_variance(tally))
+            half = asymptotic_half_width(n, variance, level, _ASYMPTOTIC_AT)
             return centre - half, centre + half
         if not n or tally.share is None:
             return None
@@ -389,6 +390,17 @@ class Lift:
         marks = tuple(Mark.from_dict(one) for one in past)
         total = Tally.from_dict(head["total"])
         return cls(reward_range, total, head["share"], head["day"], marks)
+
+
+def _least_variance(tally: Tally) -> float:
+    """What scores vary at least, if the groups' rewards vary alike; eq. (least).
+
+    A control that has only seen zeros so far, because all else is rare, seems not to vary at all.
+    """
+    n, sums, squares = (tally.values[part] for part in (N, SUMS, SQUARES))
+    share = 0.5 if tally.share is None else tally.share
+    within = float((squares - sums**2 / np.maximum(n, 1.0)).sum() / n.sum())
+    return max(within, 0.0) / (share * (1.0 - share))
 
 
 def _thinned(marks: list[Mark]) -> tuple[Mark, ...]:
