@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"errors"},
     {"space", "memory", "magnitude", "beliefs", "counters"},
     {"arms"},
-    {"bounds", "confidence", "drift", "settings", "density", "gaussian"},
+    {"bounds", "confidence", "drift", "settings", "density", "evaluation", "gaussian"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {
