@@ -63,6 +63,7 @@ FAST: Final = (
     "tests/density",
     "tests/gaussian",
     "tests/space",
+    "tests/evaluation",
 )
 ORDER: Final = tuple(ROOT.joinpath(name).parts for name in (*APART, *FAST))
 LEFT_OUT: Final = ("service", "slow", "long")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from imabo.policies.expectations import prior_counts
 
 from imabo import Choice, Float, Space, Study, oracles, policies
 from imabo.arms import ActiveSet, Floats
+from imabo.policies.counts import prior_counts
 from imabo.space import Config
 
 LOSS: Final = 0.5
