@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -132,8 +132,8 @@ def test_a_connection_that_is_kept_alive_is_not_cut_between_requests(
 
 def test_more_connections_than_may_be_are_refused(strict: RunningServer) -> None:
     with ExitStack() as stack:
-        kept = [stack.enter_context(connect(strict)) for _ in range(20)]
-        for raw in kept:
+        for _ in range(20):
+            raw = stack.enter_context(connect(strict))
             raw.sendall(HEAD + b"\r\n")
             assert b"200 OK" in raw.recv(1000)
         raw = stack.enter_context(connect(strict))
@@ -154,17 +154,16 @@ def test_more_connections_than_may_be_are_refused(strict: RunningServer) -> None
 def test_a_pipeline_that_nobody_reads_is_left_with_its_sender() -> None:
     with RunningServer() as server, connect(server) as raw:
         raw.settimeout(1.0)
-        sent, requests = 0, (HEAD + b"\r\n") * 200_000
-        with suppress(TimeoutError):  # the server reads no more
-            while sent < len(requests):
+        sent, requests, n_waiting = 0, (HEAD + b"\r\n") * 200_000, 0
+        while sent < len(requests) and not n_waiting:
+            try:
                 sent += raw.send(requests[sent : sent + 65_536])
+            except TimeoutError:  # the server reads no more, or is only slow on a busy machine
+                (connection,) = server.connections
+                n_waiting = len(connection.pipeline)
         assert sent < len(requests)
         # As many as fit in what is parsed at a time; all 200,000 would take 500 MB.
-        (connection,) = server.connections
-        eventually(
-            lambda: len(connection.pipeline) > 0
-        )  # on a busy machine it may come to it later
-        assert len(connection.pipeline) < 200
+        assert 0 < n_waiting < 200
 
 
 def test_a_pipeline_is_answered_whole_and_in_order(strict: RunningServer) -> None:

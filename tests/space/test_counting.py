@@ -18,9 +18,9 @@ from tests.space.strategies import random_spaces
 
 
 def test_a_plain_product_is_counted_at_once() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert Space({f"p{i}": Int(1, 1000) for i in range(10)}).n_configs == 10**30
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_conditions_are_counted_by_class_of_value() -> None:
@@ -59,10 +59,10 @@ def test_a_star_of_many_linked_children_is_counted_at_once() -> None:
         f"c{i}": Int(1, 5, when={"hub": ["x", "y"]}) for i in range(40)
     }
     clauses = [{"hub": "y", name: 3} for name in children]
-    start = time.perf_counter()
+    start = time.process_time()
     space = Space({"hub": Choice("x", "y", "z"), **children}, forbid=clauses)
     assert space.n_configs == 5**40 + 4**40 + 1
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_a_long_chain_of_clauses_is_counted_at_once() -> None:
@@ -87,11 +87,11 @@ def entangled() -> Space:
 
 @pytest.mark.slow
 def test_past_the_bound_the_count_is_unknown_and_nothing_hangs() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     space = entangled()
     assert space.n_configs is None
     assert len(set(next(space.configs()).values())) == 17
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_a_chain_of_conditions_as_deep_as_the_stack_does_not_fail() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from typing import Any, Final
 
@@ -186,7 +187,8 @@ class _Run:
         if estimate is not None:
             mean = self.moment.mean(estimate.config)
             values["covered"] = estimate.low <= mean <= estimate.high
-            values["width"] = estimate.high - estimate.low
+            width = estimate.high - estimate.low
+            values["width"] = width if math.isfinite(width) else None
         if proposals:
             means = [self.moment.mean(config) for config in proposals]
             values["proposal_quality"] = float(np.mean(means))
