@@ -175,7 +175,7 @@ def random_text(overview: Document) -> str:
         return f"{number(overview['random_mean'])} {span(ends)}".rstrip()
     known = "" if ends is None else f", between {number(ends[0])} and {number(ends[1])}"
     more = f"{count(overview['n_random_more'])} more requests that try something new at random"
-    return f"not known yet{known}: it takes about {more}"
+    return f"not known yet{known}: about {more}"
 
 
 def arm_rows(table: Document, *, is_short: bool = False) -> Table:
