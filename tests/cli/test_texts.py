@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from imabo import Choice, Float, Space, errors
 from imabo.cli.exits import exit_code
 from imabo.cli.look import event_text, random_text
@@ -34,7 +36,8 @@ def test_configurations_and_events_on_a_line() -> None:
 
 
 def test_serving_at_random_is_said_once_it_is_known() -> None:
-    overview = {"random_mean": None, "random_interval": None, "n_random_more": 1300}
+    overview: dict[str, Any] = {"random_mean": None, "random_interval": None}
+    overview["n_random_more"] = 1300
     more = "more requests that try something new at random"
     assert random_text(overview) == f"not known yet: about 1,300 {more}"
     overview |= {"random_interval": [0.1, 0.83333], "n_random_more": 120}
