@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from imabo import Choice, Float, Space, errors
 from imabo.cli.exits import exit_code
-from imabo.cli.look import event_text
+from imabo.cli.look import event_text, random_text
 from imabo.cli.output import Table, clean, config_text, count, number, span, sparkline, when
 from imabo.cli.step_in import read_config
 
@@ -31,6 +33,17 @@ def test_configurations_and_events_on_a_line() -> None:
     at = "1970-01-01T00:00:00.500000Z"
     event = {"kind": "state", "at": at, "data": {}, "text": "arm 3 was paused"}
     assert event_text(event) == "1970-01-01 00:00:00 UTC  state    arm 3 was paused"
+
+
+def test_serving_at_random_is_said_once_it_is_known() -> None:
+    overview: dict[str, Any] = {"random_mean": None, "random_interval": None}
+    overview["n_random_more"] = 1300
+    more = "more requests that try something new at random"
+    assert random_text(overview) == f"not known yet: about 1,300 {more}"
+    overview |= {"random_interval": [0.1, 0.83333], "n_random_more": 120}
+    assert random_text(overview) == f"not known yet, between 0.1 and 0.8333: about 120 {more}"
+    overview |= {"random_mean": 0.5, "random_interval": [0.4, 0.6], "n_random_more": 0}
+    assert random_text(overview) == "0.5 [0.4, 0.6]"
 
 
 def test_a_line_of_points_and_a_table() -> None:

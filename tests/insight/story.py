@@ -51,6 +51,14 @@ def instant(
     return study, go_on(study, clock, rounds, reward)
 
 
+def drawn_often(
+    rounds: int, reward: Callable[[Pull], float] = noisy, **settings: Any
+) -> tuple[Study, list[Pull]]:
+    """A study that mostly tries what it draws from P0, so that serving at random is known soon."""
+    settings.setdefault("policy", policies.IMOSS(warmup=30, beta=0.9))
+    return instant(rounds, reward, oracle=oracles.Random(), **settings)
+
+
 def go_on(
     study: Study, clock: ManualClock, rounds: int, reward: Callable[[Pull], float] = noisy
 ) -> list[Pull]:

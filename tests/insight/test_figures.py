@@ -14,7 +14,7 @@ from imabo.errors import InvalidSetting, UnknownArm
 from imabo.insight import FIGURES, StudySnapshot
 from imabo.insight.structure import MOST_ARMS
 from imabo.testing.study.base import letters
-from tests.insight.story import changed, eventful, instant, situations
+from tests.insight.story import changed, drawn_often, eventful, instant, situations
 
 
 def walk(value: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -83,16 +83,17 @@ def named(made: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_the_figure_of_the_reward_shows_the_read_model() -> None:
-    study, _ = instant(100)
+    study, _ = drawn_often(300)
     snapshot = insight.read(study)
     model = insight.reward(snapshot, baseline=1)
+    assert model.random.mean is not None
     made = insight.figure("reward", snapshot, baseline=1)
     rolling = named(made, f"mean of the last {model.window} points")
     assert (rolling["x"], rolling["y"]) == (model.pulls, model.rolling)
     assert named(made, "serving at random")["y"] == [model.random.mean] * 2
     assert model.baseline is not None
     assert named(made, "arm 1")["y"] == [model.baseline.mean] * 2
-    assert len(named(made, "new arm")["x"]) == study.n_arms
+    assert len(named(made, "new arm")["x"]) == len(model.arrivals) == min(study.n_arms, 200)
 
 
 def test_the_shares_of_traffic_add_up_to_one() -> None:

@@ -12,7 +12,16 @@ from imabo import Choice, Space, insight, oracles, policies
 from imabo.insight import StudySnapshot
 from imabo.policies.counts import feedback_rate
 from imabo.testing.study.base import ManualClock
-from tests.insight.story import by_model, changed, eventful, go_on, instant, make, situations
+from tests.insight.story import (
+    by_model,
+    changed,
+    drawn_often,
+    eventful,
+    go_on,
+    instant,
+    make,
+    situations,
+)
 
 
 def test_counts_are_those_of_the_study() -> None:
@@ -106,7 +115,7 @@ def test_an_overview_is_of_plain_values(any_snapshot: StudySnapshot) -> None:
 
 
 def test_cost_and_gain_are_sums_over_the_arms() -> None:
-    study, _ = instant(300)
+    study, _ = drawn_often(300)
     snapshot = insight.read(study)
     found, best = insight.cost(snapshot), study.best()
     arms = [arm for arm in study.arms() if arm.mean is not None]
@@ -144,7 +153,7 @@ def test_the_curve_counts_the_pulls_of_its_time_with_the_means_of_today() -> Non
 
 
 def test_a_study_that_learns_gains_over_serving_at_random() -> None:
-    policy = policies.IMOSS(warmup=20)
+    policy = policies.IMOSS(warmup=130)
     study, _ = instant(1000, by_model, policy=policy, oracle=oracles.Mutate())
     found = insight.cost(insight.read(study))
     gain, low, high = found.gain[-1], found.gain_low[-1], found.gain_high[-1]

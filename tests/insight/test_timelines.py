@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from imabo import Choice, Space, insight, policies
 from imabo.confidence import bounded_interval
@@ -57,20 +56,6 @@ def test_bands_lie_around_their_means(any_snapshot: StudySnapshot) -> None:
         if None not in (low, mean, high):
             assert low <= mean + 1e-9  # type: ignore[operator]
             assert mean <= high + 1e-9  # type: ignore[operator]
-
-
-def test_serving_at_random_is_estimated_from_the_arms_drawn_from_p0_each_alike() -> None:
-    study, _ = instant(300)
-    drawn = [a for a in study.arms() if a.origin in ("warmup", "baseline") and a.mean is not None]
-    assert 2 <= len(drawn) < study.n_arms
-    means = [arm.mean for arm in drawn if arm.mean is not None]
-    error = np.std(means, ddof=1) / math.sqrt(len(means))
-    low, high = stats.t.interval(0.95, len(means) - 1, np.mean(means), error)
-    found = insight.reward(insight.read(study)).random
-    assert found.n == len(means)
-    assert found.mean == pytest.approx(np.mean(means))
-    assert found.low == pytest.approx(max(low, 0.0))
-    assert found.high == pytest.approx(min(high, 1.0))
 
 
 def test_the_baseline_is_the_mean_of_the_chosen_arm_with_its_interval() -> None:

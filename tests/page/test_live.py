@@ -35,6 +35,29 @@ def test_numbers_figures_and_arms_follow_the_traffic(open_page: OpenPage, api: A
     expect(page.locator("tr.is-best")).to_have_attribute("data-arm", str(best["arm"]))
 
 
+def test_serving_at_random_is_not_known_until_enough_was_tried_at_random(
+    open_page: OpenPage, api: Api
+) -> None:
+    page, _ = open_page(path_of(api.study))
+    strip = page.locator(".stats")
+    key = api.read("/overview")
+    low, high = key["random_interval"]
+    assert (key["random_mean"], key["n_random"] > 0) == (None, True)
+    expect(page.locator("[data-stat=random]")).to_have_text("–")
+    words = f"not known yet, between {low:.3f} and {high:.3f}: about {key['n_random_more']} more "
+    expect(strip).to_contain_text(words + "requests that try something new at random")
+    expect(strip).not_to_contain_text("against random")
+    # Another one, which tries nothing but what it draws for its first 250 requests.
+    policy = {"type": "IMOSS", "warmup": 250}
+    known = assistant(api.http, f"{api.study} known"[-200:], 240, policy=policy)
+    key = known.read("/overview")
+    assert (key["random_mean"] is not None, key["n_random_more"]) == (True, 0)
+    page.goto(path_of(known.study))
+    expect(page.locator("[data-stat=random]")).to_have_text(f"{key['random_mean']:.3f}")
+    expect(strip).to_contain_text("against random")
+    expect(strip).not_to_contain_text("not known yet")
+
+
 def test_nothing_is_fetched_or_moved_while_nothing_happens(open_page: OpenPage, api: Api) -> None:
     page, _ = open_page(path_of(api.study))
     expect(page.locator("#figure-reward .main-svg").first).to_be_visible()

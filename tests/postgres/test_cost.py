@@ -110,6 +110,7 @@ VERBS: dict[str, Callable[[PostgresStore, int], object]] = {
     "pulls": lambda store, _: store.pulls("study", after=100, limit=5),
     "pull": lambda store, n: store.pull("study", n),
     "keyed": lambda store, _: store.keyed("study", ["a", "b"]),
+    "first_rewards": lambda store, _: store.first_rewards("study", list(range(1, 21))),
 }
 
 
@@ -118,7 +119,8 @@ def test_a_verb_reads_a_few_pulls_of_many(postgres_url: str, verb: str) -> None:
     n = 3000
     with closing(PostgresStore(postgres_url)) as store:
         writer = Writer(store)
-        writer.serve(*[1 + i % 20 for i in range(n - 100)], at=200.0)
+        writer.serve(1, reason="warmup")
+        writer.serve(*[1 + i % 20 for i in range(n - 101)], at=200.0)
         writer.serve(*[1 + i % 20 for i in range(100)], at=201.0)
         told = [(number, 0.5) for number in range(1, n - 100, 2)]
         store.reward_many("study", told, at=250.0)

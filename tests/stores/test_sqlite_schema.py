@@ -11,6 +11,7 @@ import pytest
 
 from imabo import Choice, Float, Int, Space, Study, oracles, policies
 from imabo.stores import SQLiteStore
+from imabo.stores.history import ADMITTING
 from imabo.stores.sqlite.connections import connect
 from imabo.stores.sqlite.schema import STEPS, upgrade, version_of
 from imabo.testing.stores.facts import Writer, beliefs_of, everything, memory_of
@@ -119,6 +120,11 @@ def test_a_file_of_the_first_schema_opens_and_goes_on(path: str) -> None:
     with closing(SQLiteStore(path)) as store:
         kinds = [entry.kind for entry in everything(store, "v1 🎉").log]
         assert {"ask", "tell", "expire", "state", "arm", "space"} == set(kinds)
+        # Those from before the index are found by it.
+        new = [pull for pull in pulls if pull.reason in ADMITTING]
+        told = {pull.arm: pull.reward for pull in new if pull.state == "rewarded"}
+        assert len(told) > 3
+        assert told.items() <= store.first_rewards("v1 🎉", list(range(1, 99))).items()
         # It had 16 pulls before there were milestones.
         (milestone,) = store.milestones("v1 🎉")
         assert (milestone.n_pulls, sum(milestone.arm_pulls)) == (46, 46)
@@ -165,7 +171,7 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
     with closing(sqlite3.connect(path)) as db:  # back to the version before them
         db.executescript(
             "DROP TABLE memories; DROP TABLE milestones; DROP INDEX events_changes; "
-            "PRAGMA user_version = 3"
+            "DROP INDEX pulls_admitting; PRAGMA user_version = 3"
         )
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store, create=False)

@@ -156,16 +156,26 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
         ("requests", f"{requests}, last active {when(overview['last_at'])}"),
         ("feedback", feedback),
         ("arms", f"{arms}space version {overview['space_version']}"),
-        ("reward lately", mean_text(overview, "recent")),
-        ("at random", mean_text(overview, "random")),
+        ("reward lately", recent_text(overview)),
+        ("at random", random_text(overview)),
         ("best", best),
     ]
     return figures if found is None else [*figures, ("", config_text(found["config"]))]
 
 
-def mean_text(overview: Document, which: str) -> str:
-    """The ``recent`` or the ``random`` mean with its interval."""
-    return f"{number(overview[f'{which}_mean'])} {span(overview[f'{which}_interval'])}".rstrip()
+def recent_text(overview: Document) -> str:
+    """The mean of the newest rewards with its interval."""
+    return f"{number(overview['recent_mean'])} {span(overview['recent_interval'])}".rstrip()
+
+
+def random_text(overview: Document) -> str:
+    """What serving at random would give; while it is not known, what is, and how many it takes."""
+    ends = overview["random_interval"]
+    if overview["random_mean"] is not None:
+        return f"{number(overview['random_mean'])} {span(ends)}".rstrip()
+    known = "" if ends is None else f", between {number(ends[0])} and {number(ends[1])}"
+    more = f"{count(overview['n_random_more'])} more requests that try something new at random"
+    return f"not known yet{known}: about {more}"
 
 
 def arm_rows(table: Document, *, is_short: bool = False) -> Table:

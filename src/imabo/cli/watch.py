@@ -11,7 +11,7 @@ from typing import Final
 
 from imabo.cli.console import ended_by_signals, keyboard
 from imabo.cli.exits import error_document
-from imabo.cli.look import events_of, mean_text
+from imabo.cli.look import events_of, recent_text
 from imabo.cli.output import clean, count, number, say, span, tell, write_json
 from imabo.cli.places import Place, place_of
 from imabo.cli.run import missing
@@ -126,7 +126,7 @@ def line_of(look: Look) -> str:
         f"requests {count(overview['n_pulls'])}",
         f"rewards {count(overview['n_rewards'])}",
         f"arms {count(overview['n_active'])}",
-        f"lately {mean_text(overview, 'recent')}",
+        f"lately {recent_text(overview)}",
     ]
     if best is not None:
         parts.append(f"best arm {best['arm']} {number(best['mean'])} {span(best['interval'])}")

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import stdtrit
 
 from imabo.arms import Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
+from imabo.evaluation import random_serving
+from imabo.magnitude import LARGEST
+from imabo.policies.counts import rate_of
 
 if TYPE_CHECKING:
     from imabo.insight.snapshot import StudySnapshot
 
 LEVEL: Final = 0.95  # of every interval
-P0_ORIGINS: Final = ("warmup", "baseline")  # arms that were drawn from P0
+P0_ORIGINS: Final = ("warmup", "baseline")  # arms that were drawn from P0, the first ones first
 
 Interval = tuple[float | None, float | None]
 
@@ -26,7 +28,7 @@ Interval = tuple[float | None, float | None]
 class Estimate:
     """A mean with its interval; an end that is not known is None.
 
-    ``n`` is what it rests on: rewards, or arms where each arm weighs the same.
+    ``n`` is the number of rewards that it rests on.
     """
 
     mean: float | None
@@ -38,6 +40,33 @@ class Estimate:
     def interval(self) -> Interval | None:
         """Both ends, or None without a mean."""
         return None if self.mean is None else (self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomEstimate(Estimate):
+    """What serving at random would give; without a mean while it is not known well enough.
+
+    The ends are there before the mean is. ``n_more`` says about how many more requests must try a
+    configuration drawn at random until it is known; 0 when it is.
+    """
+
+    n_more: int
+
+    @property
+    def interval(self) -> Interval | None:
+        """Both ends, or None before the first reward."""
+        return None if self.low is None and self.high is None else (self.low, self.high)
+
+    def __str__(self) -> str:
+        """In words, as figures and the report say it."""
+        mean, low, high = (
+            "–" if value is None else f"{value:.3g}" for value in (self.mean, self.low, self.high)
+        )
+        if self.mean is not None:
+            return f"{mean} ({low} to {high})"
+        known = "" if self.interval is None else f", between {low} and {high}"
+        more = f"about {self.n_more:,} more requests that try something new at random"
+        return f"not known yet{known}: it takes {more}"
 
 
 def mean_intervals(
@@ -83,28 +112,50 @@ def estimate_of(
     return Estimate(float(total / n), number(low[0]), number(high[0]), int(n))
 
 
-def random_estimate(snapshot: StudySnapshot) -> Estimate:
+def random_estimate(snapshot: StudySnapshot) -> RandomEstimate:
     """What serving at random would give: the mean of a configuration drawn from P0.
 
-    Estimated from the arms that were drawn from P0 (in the warm-up, or by the oracle later on) and
-    have a reward, each weighing the same whatever its traffic, because P0 would serve them alike.
-    The interval is Student's, from how much the arms' means differ, so it holds for many such arms
-    and for one look. An arm that was unlucky at first is served less and stays underrated, so the
-    estimate tends to be a little low while arms have few rewards each.
+    From rewards that nothing selected: of each arm that was drawn from the P0 of today's space, the
+    reward of the very pull that admitted it (see ``evaluation.random_serving``). An arm's later
+    rewards say nothing here, because an arm that was unlucky at first is hardly served again.
+    In a finite space only the warm-up of the first space counts: later draws skip the arms that are
+    there. The mean is None until half the width of the interval is at most 0.15 of the range.
     """
+    rewards, ends = _selected_by_nothing(snapshot), snapshot.reward_range
+    if ends is None:
+        low, width = 0.0, 1.0
+        found = random_serving(np.clip(rewards, -LARGEST, LARGEST), level=LEVEL, is_bounded=False)
+    else:
+        low, width = ends[0], ends[1] - ends[0]
+        found = random_serving(np.clip((rewards - low) / width, 0.0, 1.0), level=LEVEL)
+    mean, lower, upper = (
+        None if value is None else number(low + width * value)
+        for value in (found.mean, *(found.interval or (None, None)))
+    )
+    # Of the requests that try something, only some bring a reward.
+    has_window = snapshot.study.window_s is not None
+    needed = found.n_more / min(rate_of(snapshot.totals, has_window), 1.0)
+    return RandomEstimate(mean, lower, upper, found.n, _about(needed))
+
+
+def _selected_by_nothing(snapshot: StudySnapshot) -> Floats:
+    """The first rewards of arms that were drawn from the P0 of the space as it is."""
+    is_finite = snapshot.space.n_configs is not None
+    origins = P0_ORIGINS[:1] if is_finite else P0_ORIGINS
+    since = -math.inf
+    if snapshot.space_version > 1:
+        changed_at = [at for _, at, _ in snapshot.space_changes]
+        since = math.inf if is_finite or not changed_at else changed_at[-1]
     arms = snapshot.arms
-    drawn = arms.n_rewards > 0
-    drawn &= np.logical_or.reduce([arms.origins == origin for origin in P0_ORIGINS])
-    means = arms.means[drawn]
-    k = len(means)
-    if not k:
-        return Estimate(None, None, None, 0)
-    mean = float(means.mean())
-    ends = snapshot.reward_range or (-math.inf, math.inf)
-    if k == 1:
-        return Estimate(mean, number(ends[0]), number(ends[1]), 1)
-    half = float(stdtrit(k - 1, 0.5 + LEVEL / 2) * means.std(ddof=1) / math.sqrt(k))
-    return Estimate(mean, number(max(mean - half, ends[0])), number(min(mean + half, ends[1])), k)
+    came = np.isin(arms.origins, origins) & (arms.admitted_at > since)
+    first = snapshot.first_rewards
+    return np.array([first[arm] for arm in arms.ids[came].tolist() if arm in first], dtype=float)
+
+
+def _about(n: float) -> int:
+    """Rounded up to two digits, as it is no more exact than that."""
+    step = int(10 ** max(len(str(math.ceil(n))) - 2, 0))
+    return step * math.ceil(n / step)
 
 
 def number(value: float) -> float | None:

@@ -57,8 +57,12 @@ class Overview:
         recent_mean: Mean of the newest rewards, at least a tenth of all.
         recent_interval: Its interval.
         n_recent: How many rewards those are.
-        random_mean: What serving at random would give, from the arms drawn from P0.
-        random_interval: Its interval.
+        random_mean: What serving at random would give, from the first rewards of arms drawn from
+            P0; None while it is not known well enough (see ``estimates.random_estimate``).
+        random_interval: Its interval, which is there before the mean is; None at first.
+        n_random: How many rewards it rests on.
+        n_random_more: How many more requests must try a configuration drawn at random until it is
+            known, about; 0 when it is.
         best: The recommended arm, None without rewards.
         feedback_rate: Share of the pulls that bring a reward, as the policy counts it.
         pulls_per_minute: Over the newest tenth of the pulls; None before there is a pace.
@@ -86,6 +90,8 @@ class Overview:
     n_recent: int
     random_mean: float | None
     random_interval: Interval | None
+    n_random: int
+    n_random_more: int
     best: BestArm | None
     feedback_rate: float | None
     pulls_per_minute: float | None
@@ -128,6 +134,8 @@ def overview(snapshot: StudySnapshot) -> Overview:
         n_recent=recent.n,
         random_mean=at_random.mean,
         random_interval=at_random.interval,
+        n_random=at_random.n,
+        n_random_more=at_random.n_more,
         best=best(snapshot),
         feedback_rate=rate_of(totals, has_window) if totals.n_pulls else None,
         pulls_per_minute=60.0 * pulls / seconds if seconds > 0 else None,

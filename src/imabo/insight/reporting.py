@@ -11,7 +11,7 @@ from typing import Any, Final
 from imabo.errors import MissingExtra
 from imabo.insight.arm_table import ArmRow, arm_table
 from imabo.insight.drawings import FIGURES, figure
-from imabo.insight.estimates import Interval
+from imabo.insight.estimates import Interval, RandomEstimate, random_estimate
 from imabo.insight.key_figures import Overview, overview
 from imabo.insight.snapshot import StudySnapshot, config_text
 
@@ -45,7 +45,7 @@ def report(snapshot: StudySnapshot) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(snapshot.name)}</title><style>{_STYLE}</style></head><body>",
         f'<header><h1>{escape(snapshot.name)}</h1><p class="soft">{escape(said)}</p></header>',
-        f"<main>{_key_figures(key)}{_best(key)}",
+        f"<main>{_key_figures(key, random_estimate(snapshot))}{_best(key)}",
         *map(_figure, made),
         _table(snapshot),
         "</main>",
@@ -77,7 +77,7 @@ def script_json(value: object) -> str:
     return text
 
 
-def _key_figures(key: Overview) -> str:
+def _key_figures(key: Overview, at_random: RandomEstimate) -> str:
     shown = [
         ("pulls", f"{key.n_pulls:,}"),
         ("rewards", f"{key.n_rewards:,}"),
@@ -85,7 +85,7 @@ def _key_figures(key: Overview) -> str:
         ("expired", f"{key.n_expired:,}"),
         ("arms in play", f"{key.n_active:,} of {key.n_arms:,}"),
         ("recent mean reward", _with_interval(key.recent_mean, key.recent_interval)),
-        ("serving at random", _with_interval(key.random_mean, key.random_interval)),
+        ("serving at random", str(at_random)),
         ("feedback rate", "–" if key.feedback_rate is None else f"{key.feedback_rate:.1%}"),
         ("pulls per minute", _number(key.pulls_per_minute)),
         ("space version", str(key.space_version)),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from imabo.arms import Bools, Floats, Ints, Restart, Totals, usable_totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
 from imabo.events import drift_event
-from imabo.insight.estimates import mean_intervals
+from imabo.insight.estimates import P0_ORIGINS, mean_intervals
 from imabo.insight.grouping import Grouping, Groupings, value_text
 from imabo.insight.sampling import Sample, sample_pulls
 from imabo.magnitude import usable_range, usable_squares, usable_sum
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_CHANGES: Final = 1000  # the newest changes that are read
+MOST_FIRST: Final = 2000  # the newest arms drawn from P0 whose first reward is read
 _FEW: Final = 500  # arms whose intervals are found together
 
 
@@ -206,6 +207,8 @@ class StudySnapshot:
         changes: The newest changes, by hand and of the world.
         sample: Pulls from all over the past, a bounded number.
         best: What ``Study.best`` recommends, or None without rewards.
+        first_rewards: Of the newest 2,000 arms that were drawn from P0, by their ids, the reward of
+            the pull that admitted each; those that came. Which are left out depends on no reward.
         groupings: The arms' values of the space's parameters, in groups.
     """
 
@@ -222,6 +225,7 @@ class StudySnapshot:
     changes: Sequence[LogEntry]
     sample: Sample
     best: Best | None
+    first_rewards: Mapping[int, float]
     groupings: Groupings
 
     @property
@@ -336,6 +340,7 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         changes=tuple(changes),
         sample=sample_pulls(store, study.name, loaded.totals.n_pulls),
         best=best,
+        first_rewards=_first_rewards(study, arms, since),
         groupings=groupings,
     )
 
@@ -350,6 +355,16 @@ def _records(study: Study, loaded: Snapshot, since: StudySnapshot | None) -> Seq
         return before.updated(new, known)
     by_id = {arm.id: arm for arm in [*before, *new]}
     return [by_id[arm] for arm in sorted(by_id)]
+
+
+def _first_rewards(study: Study, arms: Arms, since: StudySnapshot | None) -> dict[int, float]:
+    """See ``StudySnapshot.first_rewards``; a reward never changes, so each is read once."""
+    drawn = np.flatnonzero(np.isin(arms.origins, P0_ORIGINS))[-MOST_FIRST:]
+    before: Mapping[int, float] = {} if since is None else since.first_rewards
+    ids = arms.ids[drawn[arms.n_rewards[drawn] > 0]].tolist()
+    unknown = [arm for arm in ids if arm not in before]
+    found = {**before, **(study.store.first_rewards(study.name, unknown) if unknown else {})}
+    return {arm: found[arm] for arm in ids if arm in found}
 
 
 def _history(

@@ -11,6 +11,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats, Restart, Totals
 from imabo.insight.estimates import (
     Estimate,
+    RandomEstimate,
     estimate_of,
     mean_intervals,
     numbers,
@@ -91,7 +92,7 @@ class RewardOverTime:
     rolling_high: Column
     cumulative: Column
     window: int
-    random: Estimate
+    random: RandomEstimate
     baseline: Estimate | None
     baseline_arm: int | None
     arrivals: list[Arrival]
@@ -147,7 +148,8 @@ class Cost:
         cost: What always serving today's best arm would have given more, at least 0.
         cost_low: The same with the lower end of the best arm's interval.
         cost_high: The same with its upper end.
-        gain: What was earned more than serving at random would have given.
+        gain: What was earned more than serving at random would have given; None while that is not
+            known.
         gain_low: The same with the upper end of the estimate for random serving.
         gain_high: The same with its lower end.
         best_arm: The arm to compare with, None without rewards.
@@ -162,7 +164,7 @@ class Cost:
     gain_low: Column
     gain_high: Column
     best_arm: int | None
-    random: Estimate
+    random: RandomEstimate
 
 
 def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTime:
@@ -351,17 +353,18 @@ def cost(snapshot: StudySnapshot) -> Cost:
     Every pull served someone, whether its reward came back or not. So each counts with the mean of
     its arm as it is known today (the mean of all rewards for an arm without any); the cost is the
     pulls times the best arm's mean, less that, and the gain is that, less the pulls times the mean
-    of serving at random. The ranges carry the interval of the best arm's mean, or of the random
-    estimate, and nothing else: they are wide early on, and the best arm was picked because it
-    looked good, which makes the cost look a little high.
+    of serving at random, where that is known. The ranges carry the interval of the best arm's mean,
+    or of the random estimate, and nothing else: they are wide early on, and the best arm was picked
+    because it looked good, which makes the cost look a little high.
 
     Example:
         >>> from imabo import Float, Space, Study, insight
         >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
         >>> for _ in range(3):
         ...     study.tell(study.ask().id, 0.5)
-        >>> insight.cost(insight.read(study)).gain
-        [0.0]
+        >>> found = insight.cost(insight.read(study))
+        >>> found.cost, found.gain, found.random.n
+        ([0.0], [None], 3)
     """
     history, known, totals = snapshot.history, snapshot.arms, snapshot.totals
     pulls = history.n_pulls[1:]
@@ -370,6 +373,7 @@ def cost(snapshot: StudySnapshot) -> Cost:
     worth = _products(history.by_arm[1:], means) if len(known) else np.full(len(pulls), np.nan)
     top, at_random = best_of_all(snapshot), random_estimate(snapshot)
     low, high = (None, None) if top is None else top.interval
+    is_known = at_random.mean is not None
 
     def lost(mean: float | None) -> Column:
         return numbers(np.maximum(pulls * (np.nan if mean is None else mean) - worth, 0.0))
@@ -383,8 +387,8 @@ def cost(snapshot: StudySnapshot) -> Cost:
         cost_low=lost(low),
         cost_high=lost(high),
         gain=won(at_random.mean),
-        gain_low=won(at_random.high),
-        gain_high=won(at_random.low),
+        gain_low=won(at_random.high if is_known else None),
+        gain_high=won(at_random.low if is_known else None),
         best_arm=None if top is None else top.arm,
         random=at_random,
     )

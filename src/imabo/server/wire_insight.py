@@ -81,8 +81,15 @@ class OverviewAnswer(BaseModel):
     recent_mean: float | None
     recent_interval: Interval | None
     n_recent: int = Field(description="rewards that recent_mean is the mean of")
-    random_mean: float | None = Field(description="what serving at random would give")
-    random_interval: Interval | None
+    random_mean: float | None = Field(
+        description="what serving at random would give; null while it is not known well enough"
+    )
+    random_interval: Interval | None = Field(description="is there before random_mean is")
+    n_random: int = Field(description="rewards that random_mean rests on")
+    n_random_more: int = Field(
+        description="about how many more requests must try a configuration drawn at random until "
+        "random_mean is known; 0 when it is"
+    )
     best: BestArm | None
     feedback_rate: float | None
     pulls_per_minute: float | None

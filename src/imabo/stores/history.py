@@ -5,9 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from imabo.arms import PullState
+
+# Why a pull was served that brought its arm in; the index of such pulls has the same words.
+ADMITTING: Final = ("warmup", "expand", "prepared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,14 @@ class History(ABC):
     @abstractmethod
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
         """The pulls of each of these keys that there are, by their parts."""
+
+    @abstractmethod
+    def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
+        """The rewards of the pulls that admitted these arms, by arm: those that there are.
+
+        A pull admitted its arm when its reason is one of ``ADMITTING``. Arms that came in by hand,
+        whose reward has not come or whose pull was pruned are left out. Never reads any other pull.
+        """
 
     @abstractmethod
     def log(self, name: str) -> Iterator[LogEntry]:

@@ -61,7 +61,7 @@ def draw_reward(snapshot: StudySnapshot, baseline: int | None = None) -> Drawing
             f"Marks of {len(model.arrivals)} of {whole(model.n_arrivals)} arms, evenly picked."
         )
     if model.random.mean is None and snapshot.totals.n_pulls:
-        notes.append("No arm that was drawn at random has a reward yet.")
+        notes.append(f"Serving at random is {model.random}.")
     if model.drifts:
         came = [one.pulls for one in model.drifts]
         words = [safe(one.text, 160) for one in model.drifts]
@@ -227,5 +227,7 @@ def draw_cost(snapshot: StudySnapshot) -> Drawing:
     notes = []
     if model.best_arm is not None:
         notes.append(f"The best arm is {model.best_arm}; pulls count with their arm's mean today.")
+    if model.random.mean is None and snapshot.totals.n_pulls:
+        notes.append(f"No gain is shown, because serving at random is {model.random}.")
     made = layout(titled(_PULLS, rangemode="tozero"), titled("reward, added up"))
     return Drawing(data, made, notes)

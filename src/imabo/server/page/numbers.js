@@ -34,7 +34,7 @@ export class Numbers {
     const words = gain === null ? interval(found.recent_interval)
       : `${gain >= 0 ? "+" : "−"}${measure(Math.abs(gain))} against random`;
     this.put("reward", measure(now), words, gain === null ? "soft" : gain >= 0 ? "better" : "worse");
-    this.put("random", measure(random), random === null ? "not known yet" : interval(found.random_interval));
+    this.put("random", measure(random), random === null ? unknown(found) : interval(found.random_interval));
     this.put("requests", compact(found.n_pulls), found.n_pulls ? [found.pulls_per_minute === null ? "" : `${rate(found.pulls_per_minute)} a minute`, ago(found.last_at)].filter(Boolean).join(" · ") : "none yet");
     this.put("feedback", percent(found.feedback_rate), `${compact(found.n_pending)} pending · ${compact(found.n_expired)} expired`);
     this.put("arms", whole(found.n_active), `${whole(found.n_servable)} served · ${whole(found.n_arms)} ever`);
@@ -70,6 +70,13 @@ export class Best {
     if (text !== this.shown) this.config.replaceChildren(...(best ? [pairs(best.config)] : []));
     this.shown = text;
   }
+}
+
+/** What can be said of serving at random while its mean is not known. */
+function unknown({ random_interval: ends, n_random_more: more, n_pulls: requests }) {
+  if (!requests) return "not known yet";
+  const known = ends ? `, between ${measure(ends[0])} and ${measure(ends[1])}` : "";
+  return `not known yet${known}: about ${whole(more)} more requests that try something new at random`;
 }
 
 function since(best) {

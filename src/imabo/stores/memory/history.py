@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
-from imabo.stores.memory.rows import AllRows
+from imabo.stores.memory.rows import REWARDED, AllRows
 
 
 class MemoryHistory(History):
@@ -35,6 +35,13 @@ class MemoryHistory(History):
             study = self._all.study(name)
             known = {key: study.keyed[key] for key in keys if key in study.keyed}
             return {key: [study.pull(i) for i in places] for key, places in known.items()}
+
+    def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
+        with self._all.lock:
+            study = self._all.study(name)
+            places = {arm: study.admitted_by[arm] for arm in arms if arm in study.admitted_by}
+            came = {arm: i for arm, i in places.items() if study.state[i] == REWARDED}
+            return {arm: study.reward[i] for arm, i in came.items()}
 
     def log(self, name: str) -> Iterator[LogEntry]:
         with self._all.lock:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from imabo.arms import ArmState, PullState, Restart, Tally
 from imabo.stores.base import ArmRecord, NewArm, NewPull, StaleView, StudyRecord
-from imabo.stores.history import LogEntry, Milestone, PullRecord
+from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
 from imabo.stores.rules import is_milestone, is_wider, superfluous
@@ -83,6 +83,7 @@ class StudyRows:
         self.reward_sum = 0.0
         self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
         self.contexts: dict[int, Any] = {}
+        self.admitted_by: dict[int, int] = {}  # positions of the pulls that brought arms in
         self.first_open = 0  # every pull before this position has left the pending state
         self.is_sorted = True  # whether the pulls are in order of time: no clock was set back
         self.reasons: list[str] = []
@@ -146,6 +147,8 @@ class StudyRows:
             self.reward.append(0.0)
             self.rewarded_at.append(0.0)
             self.rewarded_seq.append(0)
+            if pull.reason in ADMITTING:
+                self.admitted_by.setdefault(pull.arm, pull.number - 1)
             if pull.key is not None:
                 self.keyed.setdefault(pull.key, []).append(pull.number - 1)
             if pull.context is not None:

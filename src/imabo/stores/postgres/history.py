@@ -44,6 +44,10 @@ class PostgresHistory(History):
             found.setdefault(key, []).append(to_pull(pull))
         return found
 
+    def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
+        rows = self._of(name, statements.FIRST_REWARDS, arms=list(arms))
+        return {arm: reward for arm, reward in rows if reward is not None}
+
     def log(self, name: str) -> Iterator[LogEntry]:
         """See ``History.log``; on a connection of its own that holds nobody up.
 

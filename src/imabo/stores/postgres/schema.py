@@ -164,6 +164,13 @@ STEPS: Final[Steps] = (
         )
         """,
     ),
+    (
+        # One entry for each arm that a request brought in.
+        """
+        CREATE INDEX imabo_pulls_admitting ON imabo_pulls (study, arm, number)
+        WHERE reason IN ('warmup', 'expand', 'prepared')
+        """,
+    ),
 )
 
 VERSION_TABLE: Final = """

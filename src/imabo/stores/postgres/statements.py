@@ -282,6 +282,14 @@ KEYED: Final = _sql(f"""
     SELECT key, {columns(PullRecord)} FROM imabo_pulls
     WHERE study = {_OF_NAME} AND key = ANY (%(keys)s::text[]) ORDER BY part
 """)
+# One look for each arm: by itself, PostgreSQL would go through all pulls of the study.
+FIRST_REWARDS: Final = _sql(f"""
+    SELECT wanted.arm, first.reward FROM unnest(%(arms)s::bigint[]) AS wanted (arm),
+    LATERAL (
+        SELECT reward FROM imabo_pulls WHERE study = {_OF_NAME} AND arm = wanted.arm
+        AND reason IN ('warmup', 'expand', 'prepared') ORDER BY number LIMIT 1
+    ) AS first
+""")
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all. With
 # HOLD the server keeps the rows and lets go of its snapshot, so that a slow reader is no burden.
 LOG: Final = _sql("""

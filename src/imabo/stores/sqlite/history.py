@@ -41,6 +41,10 @@ class SQLiteHistory(History):
             found.setdefault(key, []).append(to_pull(pull))
         return found
 
+    def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
+        rows = self._of(name, statements.FIRST_REWARDS, arms=dump(list(arms)))
+        return {arm: reward for arm, reward in rows if reward is not None}
+
     def log(self, name: str) -> Iterator[LogEntry]:
         with self._connections.reading() as db:
             study = head_of(db, name).id

@@ -152,6 +152,13 @@ STEPS: Final[Steps] = (
         )
         """,
     ),
+    (
+        # One entry for each arm that a request brought in.
+        """
+        CREATE INDEX pulls_admitting ON pulls (study, arm)
+        WHERE reason IN ('warmup', 'expand', 'prepared')
+        """,
+    ),
 )
 
 

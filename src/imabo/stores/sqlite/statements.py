@@ -149,6 +149,12 @@ KEYED: Final = f"""
     SELECT key, {columns(PullRecord)} FROM pulls INDEXED BY pulls_key WHERE study = :study
     AND key IS NOT NULL AND key IN (SELECT value FROM json_each(:keys)) ORDER BY part
 """
+# The first of an arm comes last, and stays where an arm has several.
+FIRST_REWARDS: Final = """
+    SELECT arm, reward FROM pulls INDEXED BY pulls_admitting WHERE study = :study
+    AND reason IN ('warmup', 'expand', 'prepared')
+    AND arm IN (SELECT value FROM json_each(:arms)) ORDER BY number DESC
+"""
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 LOG: Final = """
     SELECT * FROM (

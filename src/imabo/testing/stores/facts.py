@@ -125,6 +125,7 @@ class Writer:
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        reason: str = "index",
     ) -> list[int]:
         """Serve arms; returns the numbers of the pulls."""
         numbers = list(range(self.n_pulls + 1, self.n_pulls + 1 + len(arms)))
@@ -133,7 +134,7 @@ class Writer:
             self.name,
             seq=self.seq,
             at=at,
-            pulls=[NewPull(n, arm, "index") for n, arm in zip(numbers, arms, strict=True)],
+            pulls=[NewPull(n, arm, reason) for n, arm in zip(numbers, arms, strict=True)],
             arms=[new_arm(arm, admitted_at=at) for arm in admitted],
             mark_at=mark_at,
             beliefs=beliefs,

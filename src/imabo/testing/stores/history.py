@@ -195,6 +195,42 @@ class HistoryCases(Cases):
         found = [(m.n_pulls, m.arm_pulls) for m in store.milestones("study")]
         assert found == [(8, (8,)), (16, (15, 1))]
 
+    def test_first_rewards_are_those_of_the_pulls_that_admitted_arms(
+        self, store: Store, writer: Writer
+    ) -> None:
+        """Not those of later pulls, nor of arms that came in by hand, nor what has not come."""
+        writer.serve(1, 2, reason="warmup")
+        writer.serve(3, reason="expand")
+        writer.serve(4, reason="prepared")
+        writer.serve(5, reason="index")  # as an arm is that was added by hand
+        writer.serve(1, 2, 3, reason="waiting")
+        arms = list(range(1, 7))
+        assert store.first_rewards("study", arms) == {}
+        for number, reward in ((1, 0.0), (4, 0.75), (5, 1.0), (6, 0.5), (7, 0.25)):
+            writer.reward(number, reward)
+        assert store.first_rewards("study", arms) == {1: 0.0, 4: 0.75}
+        assert store.first_rewards("study", [4, 2, 4]) == {4: 0.75}
+        assert store.first_rewards("study", []) == {}
+        writer.expire(before=1e9)
+        writer.reward(2, -0.5)  # late, and it counts
+        assert store.first_rewards("study", [2, 99]) == {2: -0.5}
+
+    def test_first_rewards_go_with_their_pulls_and_studies(self, store: Store) -> None:
+        """Each study has its own; what is pruned is left out, and so is what is deleted."""
+        one, two = Writer(store, "one"), Writer(store, "two")
+        for writer, reward in ((one, 0.25), (two, 0.5)):
+            writer.serve(1, at=200.0, reason="warmup")
+            writer.serve(2, at=900.0, reason="expand")
+            writer.reward(1, reward)
+            writer.reward(2, 1.0)
+        assert store.first_rewards("one", [1, 2]) == {1: 0.25, 2: 1.0}
+        store.prune("one", before=500.0)
+        assert store.first_rewards("one", [1, 2]) == {2: 1.0}
+        assert store.first_rewards("two", [1, 2]) == {1: 0.5, 2: 1.0}
+        store.delete("two")
+        with pytest.raises(UnknownStudy):
+            store.first_rewards("two", [1])
+
     def test_a_study_that_does_not_exist_has_no_past(self, store: Store) -> None:
         """Neither milestones nor changes."""
         with pytest.raises(UnknownStudy):
