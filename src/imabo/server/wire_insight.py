@@ -54,7 +54,11 @@ class BestArm(BaseModel):
 
     arm: int = Field(examples=[3])
     config: Config
-    mean: float
+    mean: float = Field(description="an estimate that is not flattered by the choice")
+    observed: float | None = Field(
+        description="the plain average of its rewards; null when it has none after a change"
+    )
+    chance: float | None = Field(description="how likely it is to be the best of the active arms")
     interval: Interval
     n_rewards: int
     since: Seconds | None = Field(
