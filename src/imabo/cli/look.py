@@ -180,9 +180,9 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
 
     ``is_short`` leaves out where they came from, so that more of the configuration fits.
     """
-    titles = ["", "arm", "state", "pulls", "rewards", "share", "mean", "interval"]
+    titles = ["", "arm", "state", "pulls", "rewards", "share", "estimate", "mean", "interval"]
     titles += ["config"] if is_short else ["origin", "config"]
-    drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "mean"}))
+    drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "estimate", "mean"}))
     for row in table["rows"]:
         cells = {
             "": "*" if row["is_best"] else "",
@@ -191,6 +191,7 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
             "pulls": count(row["n_pulls"]),
             "rewards": count(row["n_rewards"]),
             "share": f"{row['share']:.1%}",
+            "estimate": number(row["estimate"]),
             "mean": number(row["mean"]),
             "interval": span((row["low"], row["high"])) if row["n_rewards"] else "",
             "origin": clean(row["origin"]),

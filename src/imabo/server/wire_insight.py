@@ -37,7 +37,7 @@ class FigureQuery(Query):
 class TableQuery(Query):
     """Which arms, and in which order; equal ones are in the order of their ids."""
 
-    sort: Sort = "mean"
+    sort: Sort = "sure"
     descending: bool = True
     states: str | None = Field(
         None,
@@ -127,9 +127,11 @@ class ArmRow(BaseModel):
     n_pulls: int
     n_rewards: int
     n_pending: int
-    mean: float | None
+    mean: float | None = Field(description="the plain average of its rewards")
     low: float | None
     high: float | None
+    estimate: float | None = Field(description="the mean, drawn towards what other arms say")
+    sure: float | None = Field(description="its mean is above this with probability 0.9")
     share: float
     parent: int | None
     mutated: str | None = Field(description="the parameter in which it differs from its parent")
