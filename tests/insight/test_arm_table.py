@@ -132,7 +132,7 @@ def test_a_lucky_reward_does_not_lead_the_table(ends: tuple[float, float] | None
             study.pause(pull.arm)
     snapshot = insight.read(study)
     rows = {names[row.id]: row for row in insight.arm_table(snapshot).rows}
-    assert list(rows)[0] == "good"
+    assert next(iter(rows)) == "good"
     by_mean = insight.arm_table(snapshot, sort="mean").rows
     assert names[by_mean[0].id] == "lucky"
     lucky, good = rows["lucky"], rows["good"]

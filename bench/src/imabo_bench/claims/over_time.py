@@ -174,6 +174,30 @@ class Covers(Comparison):
 
 
 @dataclass(frozen=True)
+class Unflattered(Comparison):
+    """What a method says that the mean of its best arm is, is right on average."""
+
+    method: str
+    problem: str
+    rounds: tuple[int, ...]
+    most: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding a round."""
+        return [self._check(evidence, t) for t in self.rounds]
+
+    def _check(self, evidence: Evidence, t: int) -> Finding:
+        rows = evidence.rows(self.problem, self.method).values()
+        errors = [float(row["error"][row["checkpoints"].index(t)]) for row in rows]
+        mean, error = mean_and_error(errors)
+        return Finding(
+            abs(mean) <= self.most,
+            f"{self.problem}: after {t} requests the mean that {self.method} shows is off by "
+            f"{mean:+.4f} ± {error:.4f} over {len(errors)} runs, at most {self.most:g}",
+        )
+
+
+@dataclass(frozen=True)
 class FewLocked(Comparison):
     """Few runs serve mostly a clearly worse arm in their last tenth.
 
