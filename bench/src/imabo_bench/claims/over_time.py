@@ -162,8 +162,9 @@ class Covers(Comparison):
                 widths.append(float(row["width"][place]))
         share, n = float(np.mean(covered)), len(covered)
         slack = 2.0 * float(np.sqrt(self.least * (1.0 - self.least) / n))
+        where = f"{self.problems[0]}: " if len(self.problems) == 1 else ""
         words = (
-            f"after {t} requests the interval of {self.method} covers in {sum(covered)} of {n} "
+            f"{where}after {t} requests the interval of {self.method} covers in {sum(covered)} of {n} "
             f"runs ({share:.3f}; {np.mean(widths):.2f} wide on average)"
         )
         if not self.decides:
