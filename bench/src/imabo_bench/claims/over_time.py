@@ -164,8 +164,8 @@ class Covers(Comparison):
         slack = 2.0 * float(np.sqrt(self.least * (1.0 - self.least) / n))
         where = f"{self.problems[0]}: " if len(self.problems) == 1 else ""
         words = (
-            f"{where}after {t} requests the interval of {self.method} covers in {sum(covered)} of {n} "
-            f"runs ({share:.3f}; {np.mean(widths):.2f} wide on average)"
+            f"{where}after {t} requests the interval of {self.method} covers in {sum(covered)} "
+            f"of {n} runs ({share:.3f}; {np.mean(widths):.2f} wide on average)"
         )
         if not self.decides:
             return Finding(None, f"{words}, shown only")
