@@ -128,11 +128,27 @@ def best_document(best: Best) -> Document:
         "arm": best.arm,
         "config": best.config,
         "mean": best.mean,
+        "observed": best.observed,
+        "chance": best.chance,
         "interval": [end if end is not None and math.isfinite(end) else None for end in ends],
         "n_rewards": best.n_rewards,
         "level": best.level,
         "since": None if best.since is None else stamp(best.since),
     }
+
+
+def chance_text(chance: float) -> str:
+    """How likely something is, in words.
+
+    Example:
+        >>> [chance_text(chance) for chance in (0.0, 0.31, 0.99, 1.0)]
+        ['less than 1 in 10', '3 in 10', 'more than 9 in 10', 'certain']
+    """
+    if chance >= 1.0:
+        return "certain"
+    if chance < 0.1:
+        return "less than 1 in 10"
+    return "more than 9 in 10" if chance > 0.9 else f"{round(10.0 * chance)} in 10"
 
 
 def event_document(event: Event) -> Document:

@@ -12,6 +12,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
 from imabo.errors import NoRewards
+from imabo.evaluation import Shrunk, level_of_each, shrink
 from imabo.policies.counts import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
 from imabo.space import Config
@@ -21,11 +22,24 @@ _MOMENTS: Final = 8.0  # that a study looks back to for a change, about
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The arm to keep, its mean and an interval for it (see ``Study.best`` for what it promises).
+    """The arm to keep, what is known of its mean (see ``Study.best`` for what is promised).
 
-    ``mean`` and ``interval`` are in the study's own reward units. ``since`` is when the study last
-    noticed a change, or None: then they rest on ``n_rewards`` rewards from after the change. An arm
-    that has none has the mean that it is expected to have now, and an interval that says nothing.
+    ``mean``, ``interval`` and ``observed`` are in the study's own reward units. ``since`` is when
+    the study last noticed a change, or None: then all numbers rest on what speaks of now, and
+    ``n_rewards`` and ``observed`` are of the rewards after the change.
+
+    Attributes:
+        arm: Its id.
+        config: Its configuration.
+        mean: An estimate of its mean that is not flattered by its having been chosen: drawn towards
+            what the other arms' rewards and the model say.
+        interval: Covers its mean, whichever arm was chosen.
+        level: Coverage of the interval.
+        n_rewards: Its own rewards.
+        since: When the study last noticed a change.
+        observed: The plain average of its own rewards, which is too high where few rewards decided;
+            None where it has none after a change.
+        chance: How likely it is to be the best of the active arms; None from a service of before.
     """
 
     arm: int
@@ -35,6 +49,8 @@ class Best:
     level: float
     n_rewards: int
     since: datetime | None = None
+    observed: float | None = None
+    chance: float | None = None
 
 
 def recommend(arms: ActiveSet, level: float) -> Best:
@@ -68,18 +84,43 @@ def recommend(arms: ActiveSet, level: float) -> Best:
     row = int(rows[np.lexsort(order)[0]])
     stretches = _stretches(arms, row)
     n, total = stretches[0]
+    found = _estimates(arms, since is not None)
+    mean = float(found.means[row])
+    each = level_of_each(level, int(np.count_nonzero(arms.n_rewards)))
+    low, high = _interval(arms, row, stretches, each if since is None else _shared(each))
     if since is None:
-        mean = float(arms.reward_sums[row] / arms.n_rewards[row])
+        observed: float | None = float(arms.reward_sums[row] / arms.n_rewards[row])
     else:
-        mean = arms.from_unit(total / n if n else expected_means(arms, prior_counts(arms))[row])
+        observed = arms.from_unit(total / n) if n else None
     return Best(
         arm=int(arms.ids[row]),
         config=dict(arms.configs[row]),
-        mean=mean,
-        interval=_interval(arms, row, stretches, level if since is None else _shared(level)),
+        mean=arms.from_unit(mean),
+        # What the other arms say may draw the mean past what its own rewards allow for.
+        interval=(arms.from_unit(min(low, mean)), arms.from_unit(max(high, mean))),
         level=level,
         n_rewards=round(n),
         since=None if since is None else datetime.fromtimestamp(since["at"], UTC),
+        observed=observed,
+        chance=found.chance(row, arms.servable),
+    )
+
+
+def _estimates(arms: ActiveSet, is_changed: bool) -> Shrunk:
+    """What is known of all arms' means, on the unit scale; after a change, as they are now."""
+    is_bounded = arms.reward_range is not None
+    n = arms.n_now if is_changed else arms.n_rewards
+    sums = arms.sums_now if is_changed else arms.unit_sums()
+    if is_bounded:
+        sums = np.clip(sums, 0.0, n)
+    means = np.divide(sums, n, out=np.zeros(len(n)), where=n > 0.0)
+    return shrink(
+        n,
+        sums,
+        squares=n * (arms.variances() + means**2),
+        prior_means=arms.prior_means,
+        prior_counts=prior_counts(arms),
+        is_bounded=is_bounded,
     )
 
 
@@ -97,15 +138,17 @@ def _shared(level: float) -> float:
 def _interval(
     arms: ActiveSet, row: int, stretches: Sequence[tuple[float, float]], level: float
 ) -> tuple[float, float]:
-    """Both ends, with all that any of the stretches allows for."""
+    """Both ends on the unit scale, with all that any of the stretches allows for."""
     n, sums = np.array(stretches).T
     if arms.reward_range is None:
         means = np.divide(sums, n, out=np.zeros_like(n), where=n > 0.0)
-        variances = np.full_like(n, arms.variances()[row])
+        own, usual = float(arms.variances()[row]), pooled_variance(arms)
+        # A few rewards may be the same by luck: so two more of the usual variance count.
+        variances = np.maximum(own, (n * own + 2.0 * usual) / (n + 2.0))
         low, high = open_interval(n, means, variances, level)
     else:
         low, high = bounded_interval(n, sums, level)
-    return arms.from_unit(float(low.min())), arms.from_unit(float(high.max()))
+    return float(low.min()), float(high.max())
 
 
 def _contenders(arms: ActiveSet, rows: Ints, level: float) -> Ints:

@@ -243,14 +243,19 @@ class Study:
         Of the active arms with a reward it is the one with the highest cautious estimate, so that
         a few lucky rewards do not win: the lower end of the arm's interval; or, where the oracle's
         model has expectations (as by default) or a change was noticed, the mean shrunk towards what
-        is expected, less one standard error. What is reported is of the arm's own rewards anyway.
+        is expected, less one standard error.
 
-        For any one arm, the interval covers its true mean at all moments together with probability
-        at least ``level``, so you may look as often as you like, as long as the loss of rewards
-        does not depend on their value; with ``reward_range=None``, only for many rewards. It is not
-        corrected for the choice: over many studies the intervals of recommended arms miss more
-        often than 1 - level, on the high side. After a change that the study noticed (``since``),
-        mean and interval rest on the rewards after it; of any other they cannot tell.
+        ``mean`` is an estimate that is not flattered by the choice: drawn towards what the other
+        arms' rewards and the model say, the more the fewer rewards the arm has. ``observed`` is the
+        plain average of the arm's rewards, which tends to be too high. ``chance`` says how likely
+        it is that no other active arm is better.
+
+        Whichever arm is chosen, the interval covers its true mean at all moments together with
+        probability at least ``level``, so you may look as often as you like, as long as the loss of
+        rewards does not depend on their value; with ``reward_range=None``, only for many rewards.
+        After a change that the study noticed (``since``), all of it rests on what speaks of now; of
+        any other change it cannot tell. ``mean`` and ``chance`` rest on assumptions about how much
+        arms differ, and are measured rather than proved (docs/evaluation.md).
         """
         with self._lock:
             replica = self._live().replica

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from imabo_bench.claims import CLAIMS
 from imabo_bench.claims.base import Evidence, Finding
-from imabo_bench.claims.over_time import Covers, FewAlarms, FewLocked, FoundRise, Share, Traffic
+from imabo_bench.claims.over_time import (
+    Covers,
+    FewAlarms,
+    FewLocked,
+    FoundRise,
+    Share,
+    Traffic,
+    Unflattered,
+)
 from imabo_bench.claims.ratios import Ratios
 from imabo_bench.claims.situations import SITUATION_CLAIMS
 from imabo_bench.methods import open_method
@@ -80,6 +89,14 @@ def test_coverage_is_over_all_runs_at_a_round() -> None:
     (shown,) = check(Covers("a", ("p",), (250,), 0.95, decides=False), *runs)
     assert shown.holds is None
     assert "0 of 16" in shown.words
+
+
+@pytest.mark.parametrize(("errors", "holds"), [((0.05, -0.02), True), ((-0.04, -0.01), False)])
+def test_a_shown_mean_is_judged_on_average(errors: tuple[float, float], holds: bool) -> None:
+    runs = [row(seed, error=[9, 9, error, 9, 9]) for seed, error in enumerate(errors)]
+    (finding,) = check(Unflattered("a", "p", (200,), 0.02), *runs)
+    assert finding.holds is holds
+    assert f"off by {np.mean(errors):+.4f}" in finding.words
 
 
 @pytest.mark.parametrize(("loss", "holds"), [(0.029, True), (0.031, False)])

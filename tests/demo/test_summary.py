@@ -40,7 +40,7 @@ def test_a_good_run_is_compared_with_serving_the_same_users_at_random() -> None:
     assert f"would have got {at_random}." in text
     assert "The new model was found: it served 100% of the last requests" in text
     assert "its true rate is 94.0%, the highest possible is 94.0%" in text
-    assert "good 90.0% of 40 times, 95% interval 80.0% to 95.0%" in text
+    assert "good 90.0% of the time, 95% interval 80.0% to 95.0%, 40 ratings" in text
     assert "80 were rated, 90 were given up" in text
     assert "30 still wait" in text
     assert "did not pay" not in text
@@ -63,5 +63,5 @@ def test_requests_that_the_service_did_not_answer_are_counted() -> None:
 
 def test_a_recommendation_in_a_few_words_and_a_store_without_its_password() -> None:
     shown = best_text({"mean": 0.5, "interval": (0.25, 0.75), "n_rewards": 12})
-    assert shown == "good 50% of 12 times (95% interval 25% to 75%)"
+    assert shown == "good 50% of the time (95% interval 25% to 75%, 12 ratings)"
     assert store_text("postgresql://me:secret@host/name") == "postgresql://...@host/name"

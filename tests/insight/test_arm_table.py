@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from imabo import insight
+from imabo import Choice, Space, Study, insight
 from imabo.confidence import bounded_interval
 from imabo.errors import InvalidSetting
 from imabo.insight import ArmRow, StudySnapshot
@@ -115,3 +115,32 @@ def test_arms_out_of_service_come_after_those_in_service(any_snapshot: StudySnap
     states = [row.state == "active" for row in insight.arms(any_snapshot, limit=50).rows]
     assert states == sorted(states, reverse=True)
     assert len(states) <= 50
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-10.0, 30.0), None])
+def test_a_lucky_reward_does_not_lead_the_table(ends: tuple[float, float] | None) -> None:
+    """The arm with 45 of 50 is surely better than the one with 1 of 1."""
+    low, high = ends or (0.0, 1.0)
+    study = Study.create("s", Space(x=Choice("lucky", "good", "bad")), seed=1, reward_range=ends)
+    left = {"lucky": [1], "good": [1] * 45 + [0] * 5, "bad": [0, 1] * 20}
+    names = {study.add_arm({"x": name}).id: name for name in left}
+    while any(left.values()):
+        pull = study.ask()
+        if left[names[pull.arm]]:
+            study.tell(pull.id, low + (high - low) * left[names[pull.arm]].pop())
+        else:
+            study.pause(pull.arm)
+    snapshot = insight.read(study)
+    rows = {names[row.id]: row for row in insight.arm_table(snapshot).rows}
+    assert next(iter(rows)) == "good"
+    by_mean = insight.arm_table(snapshot, sort="mean").rows
+    assert names[by_mean[0].id] == "lucky"
+    lucky, good = rows["lucky"], rows["good"]
+    assert lucky.mean == high
+    assert good.mean == pytest.approx(low + 0.9 * (high - low))
+    assert lucky.estimate is not None
+    assert good.estimate is not None
+    assert lucky.sure is not None
+    assert good.sure is not None
+    assert lucky.estimate < good.estimate < low + 0.9 * (high - low)
+    assert lucky.sure < good.sure < good.estimate

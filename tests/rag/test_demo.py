@@ -93,7 +93,7 @@ def test_the_summary_compares_the_ends_and_the_ways_to_choose() -> None:
     lines = summary({"imabo": live, "random": rounds_of([0.25] * 200)}, BEST)
     text = "\n".join(lines)
     assert "first 100 questions 0.000, of the last 100 1.000" in text
-    assert "mean reward 0.500 of 30 questions, 95% interval 0.400 to 0.600" in text
+    assert "mean reward 0.500, 95% interval 0.400 to 0.600, 30 questions" in text
     assert "The same 200 questions" in text  # what both had time for
     assert "time for 200 of the" in text
     assert ["imabo", "0.375", "0.750", "0%"] in [line.split() for line in lines]

@@ -119,7 +119,9 @@ def test_best_is_what_the_study_says(api: Api, server: RunningServer) -> None:
     assert answer == {
         "arm": best.arm,
         "config": best.config,
-        "mean": 0.25,
+        "mean": best.mean,
+        "observed": 0.25,
+        "chance": best.chance,
         "interval": list(best.interval),
         "n_rewards": best.n_rewards,
         "level": 0.5,

@@ -17,10 +17,11 @@ from imabo_bench.problems.delays import Delay
 
 RHO: Final = 0.05  # of the rho-regret
 PROBES: Final = 1  # proposals looked at for their quality, at each checkpoint
-_ROUND_NUMBERS: Final = (100, 500, 1000, 2500, 3000, 5000, 10_000, 18_000, 50_000)
+_ROUND_NUMBERS: Final = (100, 300, 500, 1000, 1500, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 _EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 
-_SPARSE: Final = ("unseen", "proposal_quality", "covered", "width")  # not every run has them
+# Not every run has these.
+_SPARSE: Final = ("unseen", "proposal_quality", "covered", "width", "error")
 
 Row = dict[str, Any]
 
@@ -91,6 +92,7 @@ class _Run:
                 "proposal_quality",
                 "covered",
                 "width",
+                "error",
             )
         }
 
@@ -189,6 +191,8 @@ class _Run:
             values["covered"] = estimate.low <= mean <= estimate.high
             width = estimate.high - estimate.low
             values["width"] = width if math.isfinite(width) else None
+            if estimate.mean is not None:
+                values["error"] = estimate.mean - mean
         if proposals:
             means = [self.moment.mean(config) for config in proposals]
             values["proposal_quality"] = float(np.mean(means))

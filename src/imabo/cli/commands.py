@@ -10,8 +10,8 @@ from imabo.cli.parser import Argument, Command, Subparsers
 
 # Those of imabo.insight, which would take its time to load.
 SORTS: Final = (
-    "id", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share", "state", "origin",
-    "parent", "admitted_at",
+    "id", "sure", "estimate", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share",
+    "state", "origin", "parent", "admitted_at",
 )  # fmt: skip
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -122,14 +122,15 @@ _LOOK: Final = [
         "look:arms",
         "the arms of a study, sorted and filtered",
         "Lists arms with their mean reward, an interval for it and their share of the traffic. "
-        "Arms without rewards come last.",
+        "The estimate is the mean without the luck of few rewards. What is surely good comes "
+        "first, arms without rewards last.",
         "imabo arms support-answers --state active --sort n_rewards",
         *_STUDY,
         _takes(
             "--sort",
             f"{', '.join(SORTS)} (%(default)s)",
             choices=SORTS,
-            default="mean",
+            default="sure",
             metavar="COLUMN",
         ),
         _flag("--ascending", "the lowest first"),

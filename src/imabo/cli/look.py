@@ -19,7 +19,7 @@ from imabo.cli.output import (
     write_json,
 )
 from imabo.cli.places import Place, TableQuery, place_of
-from imabo.documents import Document, best_document, event_document
+from imabo.documents import Document, best_document, chance_text, event_document
 
 _COUNTS: Final = ("pulls", "rewards", "pending", "expired", "arms")
 _MOST_EVENTS: Final = 10_000  # that a service gives at once
@@ -101,8 +101,10 @@ def best(options: argparse.Namespace) -> None:
     ends = span(document["interval"])
     say(
         f"arm {found.arm}: mean {number(found.mean)}, {found.level:g} interval {ends}, "
-        f"{count(found.n_rewards)} rewards"
+        f"{count(found.n_rewards)} rewards, plain mean {number(found.observed)}"
     )
+    if found.chance is not None:
+        say(f"the best of the active arms: {chance_text(found.chance)}")
     if found.since is not None:
         say(f"since a change noticed at {when(found.since.timestamp())}")
     for name, value in found.config.items():
@@ -152,6 +154,7 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
         best += count(found["n_rewards"], "reward")
         if found["since"] is not None:
             best += f" since a change noticed at {when(found['since'])}"
+        best += f", plain mean {number(found['observed'])}"
     figures = [
         ("requests", f"{requests}, last active {when(overview['last_at'])}"),
         ("feedback", feedback),
@@ -160,7 +163,11 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
         ("at random", random_text(overview)),
         ("best", best),
     ]
-    return figures if found is None else [*figures, ("", config_text(found["config"]))]
+    if found is None:
+        return figures
+    if found["chance"] is not None:
+        figures.append(("", f"the best of the active arms: {chance_text(found['chance'])}"))
+    return [*figures, ("", config_text(found["config"]))]
 
 
 def recent_text(overview: Document) -> str:
@@ -183,9 +190,9 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
 
     ``is_short`` leaves out where they came from, so that more of the configuration fits.
     """
-    titles = ["", "arm", "state", "pulls", "rewards", "share", "mean", "interval"]
+    titles = ["", "arm", "state", "pulls", "rewards", "share", "estimate", "mean", "interval"]
     titles += ["config"] if is_short else ["origin", "config"]
-    drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "mean"}))
+    drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "estimate", "mean"}))
     for row in table["rows"]:
         cells = {
             "": "*" if row["is_best"] else "",
@@ -194,6 +201,7 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
             "pulls": count(row["n_pulls"]),
             "rewards": count(row["n_rewards"]),
             "share": f"{row['share']:.1%}",
+            "estimate": number(row["estimate"]),
             "mean": number(row["mean"]),
             "interval": span((row["low"], row["high"])) if row["n_rewards"] else "",
             "origin": clean(row["origin"]),

@@ -122,8 +122,8 @@ def imported_of(document: Any) -> Imported:
 
 
 def best_of(document: Any) -> Best:
-    """The recommendation; a service of before does not say since when."""
-    return made(Best, {"since": None} | document)
+    """The recommendation; a service of before says less, and its mean is the plain average."""
+    return made(Best, {"since": None, "observed": document["mean"], "chance": None} | document)
 
 
 def pulls_of(count: int) -> Callable[[Any], list[Pull]]:

@@ -79,5 +79,5 @@ class Story:
 def best_text(best: Mapping[str, Any]) -> str:
     """A recommendation in a few words."""
     low, high = best["interval"]
-    rate = f"good {best['mean']:.0%} of {best['n_rewards']} times"
-    return f"{rate} (95% interval {low:.0%} to {high:.0%})"
+    rate = f"good {best['mean']:.0%} of the time"
+    return f"{rate} (95% interval {low:.0%} to {high:.0%}, {best['n_rewards']} ratings)"

@@ -56,8 +56,8 @@ def _best_lines(best: Best | None) -> list[str]:
     return [
         "Best configuration",
         *(f"  {name:{width}}  {_shown(value)}" for name, value in best.config.items()),
-        f"  good {best.mean:.1%} of {best.n_rewards} times, "
-        f"{best.level:.0%} interval {low:.1%} to {high:.1%}",
+        f"  good {best.mean:.1%} of the time, {best.level:.0%} interval {low:.1%} to {high:.1%}, "
+        f"{best.n_rewards} ratings",
         f"  its true rate is {success_rate(best.config):.1%}, the highest possible is "
         f"{success_rate(IDEAL):.1%} (a simulation knows)",
     ]

@@ -6,7 +6,7 @@ what each of them promises are in docs/evaluation.md.
 
 from imabo.evaluation.at_random import RandomServing, random_serving
 from imabo.evaluation.balance import FeedbackBalance
-from imabo.evaluation.choosing import Chosen, chosen
+from imabo.evaluation.choosing import Chosen, chosen, level_of_each
 from imabo.evaluation.guardrail import Guardrail, Verdict
 from imabo.evaluation.lift import Lift, LiftEstimate, Mark
 from imabo.evaluation.planning import Plan, plan
@@ -30,6 +30,7 @@ __all__ = [
     "Shrunk",
     "Verdict",
     "chosen",
+    "level_of_each",
     "plan",
     "random_serving",
     "shrink",

@@ -90,8 +90,7 @@ def chosen(
         prior_counts=prior_counts,
         is_bounded=is_bounded,
     )
-    # Some arm's sequence is ever wrong with probability (1 - level) at most; eq. (union).
-    each = 1.0 - (1.0 - level) / np.count_nonzero(n > 0)
+    each = level_of_each(level, int(np.count_nonzero(n > 0)))
     observed = float(sums[row] / n[row])
     one = slice(row, row + 1)
     if is_bounded:
@@ -109,3 +108,16 @@ def chosen(
         n_rewards=int(n[row]),
         level=level,
     )
+
+
+def level_of_each(level: float, n_arms: int) -> float:
+    """The level of each arm's own sequence, so that all hold together; eq. (union).
+
+    Some arm's is ever wrong with probability 1 - level at most, so it does not matter which arm is
+    chosen, nor why.
+
+    Example:
+        >>> level_of_each(0.95, 10)
+        0.995
+    """
+    return 1.0 - (1.0 - level) / max(n_arms, 1)

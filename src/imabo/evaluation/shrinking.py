@@ -32,6 +32,11 @@ _FITTED: Final = 200  # arms that the grid is weighed by, at most
 _WIDEN: Final = 1.15  # of intervals: a grid and a Beta prior are not all there is
 _LEAST_DISPERSION: Final = 0.01
 _NODES: Final = (np.arange(400) + 0.5) / 400
+_ROUGH_NODES: Final = _NODES[np.unique((ndtr(np.linspace(-3.0, 3.0, 17)) * 400).astype(np.int64))]
+_MANY: Final = 40  # arms that may be better, from which on a few nodes must do
+_HOPELESS: Final = 1e-7  # an arm that is better with this probability at most does not count
+_ALL: Final = slice(None)
+_LEAST_WEIGHT: Final = 1e-7  # of a point of the grid, to count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,24 +76,43 @@ class Shrunk:
         """The probability that an arm has the highest mean of some; eq. (chance).
 
         By a sum over 400 quantiles of its own mean, so that the same arms give the same number.
+        Arms that are surely worse are left out, and of very many that are not the product is found
+        at 17 quantiles and interpolated, so that the work is bounded.
         """
         others = np.ones(len(self.means), bool) if among is None else among.copy()
         others[row] = False
-        if not others.any():
+        rows = np.flatnonzero(others)
+        rows = rows[self._below(rows, self._points(row, _NODES[:1]))[:, 0] < 1.0 - _HOPELESS]
+        if not len(rows):
             return 1.0
-        if self.is_bounded:
-            a, b = self._beta()
-            points = betaincinv(a[row], b[row], _NODES)
-            below = betainc(a[others][:, None], b[others][:, None], points)
-        else:
-            points = self.means[row] + self.spreads[row] * ndtri(_NODES)
-            below = ndtr((points - self.means[others][:, None]) / self.spreads[others][:, None])
-        return float(np.prod(below, axis=0).mean())
+        if len(rows) <= _MANY:
+            below = self._below(rows, self._points(row, _NODES))
+            return float(np.prod(below, axis=0).mean())
+        below = self._below(rows, self._points(row, _ROUGH_NODES))
+        # The logarithm of what is between the product and 1 is almost a line over normal scores.
+        cost = -np.log(np.maximum(below, 1e-300)).sum(axis=0)
+        smooth = np.interp(ndtri(_NODES), ndtri(_ROUGH_NODES), np.log(np.maximum(cost, 1e-300)))
+        return float(np.exp(-np.exp(smooth)).mean())
 
-    def _beta(self) -> tuple[Floats, Floats]:
+    def _points(self, row: int, nodes: Floats) -> Floats:
+        """Quantiles of an arm's mean."""
+        if not self.is_bounded:
+            return np.asarray(self.means[row] + self.spreads[row] * ndtri(nodes))
+        a, b = self._beta(np.array([row]))
+        return np.asarray(betaincinv(a, b, nodes))
+
+    def _below(self, rows: NDArray[np.int64], points: Floats) -> Floats:
+        """How likely the mean of each of some arms is below each of some points."""
+        if not self.is_bounded:
+            means, spreads = self.means[rows][:, None], self.spreads[rows][:, None]
+            return np.asarray(ndtr((points - means) / spreads))
+        a, b = self._beta(rows)
+        return np.asarray(betainc(a[:, None], b[:, None], points))
+
+    def _beta(self, rows: NDArray[np.int64] | slice = _ALL) -> tuple[Floats, Floats]:
         """The Beta distributions of these means and spreads."""
-        m = self.means
-        n = np.maximum(m * (1.0 - m) / self.spreads**2 - 1.0, 1e-3)
+        m = self.means[rows]
+        n = np.maximum(m * (1.0 - m) / self.spreads[rows] ** 2 - 1.0, 1e-3)
         return m * n, (1.0 - m) * n
 
 
@@ -144,17 +168,21 @@ def _bounded(
     mean = odds / (1.0 + odds)
     strength = 1.0 / (spread**2 * mean * (1.0 - mean))  # (prior)
 
-    def parts(rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        model = np.where(trusted[rows], prior[rows], mean)
-        centre = np.clip((1.0 - trust) * mean + trust * model, 1e-6, 1.0 - 1e-6)
-        return strength * centre, strength * (1.0 - centre)
+    def parts(points: Bools | slice, rows: NDArray[np.int64] | slice) -> tuple[Floats, Floats]:
+        m, t, s = mean[points], trust[points], strength[points]
+        model = np.where(trusted[rows], prior[rows], m)
+        centre = np.clip((1.0 - t) * m + t * model, 1e-6, 1.0 - 1e-6)
+        return s * centre, s * (1.0 - centre)
 
-    a, b = parts(fitted)
+    a, b = parts(_ALL, fitted)
     ones_fitted, worth_fitted = ones[fitted], worth[fitted]
     evidence = betaln(a + ones_fitted, b + worth_fitted - ones_fitted) - betaln(a, b)
     weights = _weights(evidence.sum(axis=1), spread[:, 0])
-    a, b = parts(np.arange(len(n)))
-    counts = strength + worth
+    # Most points fit so badly that they say nothing: of many arms they would only take time.
+    likely = weights >= _LEAST_WEIGHT
+    weights = weights[likely] / weights[likely].sum()
+    a, b = parts(likely, _ALL)
+    counts = strength[likely] + worth
     means = weights @ ((a + ones) / counts)  # (posterior)
     second = weights @ ((a + ones) * (a + ones + 1.0) / (counts * (counts + 1.0)))
     spreads = np.sqrt(np.maximum(second - means**2, 1e-12))

@@ -21,8 +21,8 @@ _EQUALS: Final = re.compile(r"\s*=\s*")
 _LONG: Final = 10_000  # letters of a configuration that are searched
 STATES: Final = ("active", "paused", "retired")
 Sort = Literal[
-    "id", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share", "state", "origin",
-    "parent", "admitted_at",
+    "id", "sure", "estimate", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share",
+    "state", "origin", "parent", "admitted_at",
 ]  # fmt: skip
 SORTS: Final[tuple[str, ...]] = get_args(Sort)
 
@@ -31,6 +31,8 @@ SORTS: Final[tuple[str, ...]] = get_args(Sort)
 class ArmRow:
     """An arm; ``low`` and ``high`` end the interval of its mean, ``share`` is of all pulls.
 
+    ``mean`` is the plain average of its rewards. ``estimate`` is drawn towards what the other arms
+    say, the more the fewer rewards it has; its mean is above ``sure`` with probability 0.9.
     ``is_best`` marks the arm that ``Study.best`` recommends; ``mutated`` is the parameter in which
     it differs from its parent, where it has one.
     """
@@ -45,6 +47,8 @@ class ArmRow:
     mean: float | None
     low: float | None
     high: float | None
+    estimate: float | None
+    sure: float | None
     share: float
     parent: int | None
     mutated: str | None
@@ -99,7 +103,7 @@ def arms(snapshot: StudySnapshot, *, by: str = "low", limit: int = 30) -> BestAr
 def arm_table(
     snapshot: StudySnapshot,
     *,
-    sort: str = "mean",
+    sort: str = "sure",
     descending: bool = True,
     states: Collection[str] | None = None,
     text: str = "",
@@ -113,7 +117,8 @@ def arm_table(
 
     Args:
         snapshot: From ``insight.read``.
-        sort: A column, one of ``insight.SORTS``.
+        sort: A column, one of ``insight.SORTS``. ``"sure"`` puts arms first that are surely good,
+            ``"mean"`` those with the highest average, lucky with a single reward or not.
         descending: Whether the largest come first.
         states: Only arms in these states; None for all.
         text: Only arms whose id, origin, state or configuration has all of these words in it,
@@ -150,7 +155,8 @@ def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]
     places = np.array(list(rows), dtype=np.int64)
     n_pulls = max(snapshot.totals.n_pulls, 1)
     found = []
-    for row, low, high in zip(places.tolist(), *known.intervals_of(places), strict=True):
+    columns = (*known.intervals_of(places), known.estimates[places], known.sure_of(places))
+    for row, low, high, estimate, sure in zip(places.tolist(), *columns, strict=True):
         record = known.records[row]
         tally = record.tally
         has_mean = tally.n_rewards > 0
@@ -166,6 +172,8 @@ def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]
                 mean=number(known.means[row]),
                 low=number(low) if has_mean else None,
                 high=number(high) if has_mean else None,
+                estimate=number(estimate),
+                sure=number(sure),
                 share=tally.n_pulls / n_pulls,
                 parent=record.parent,
                 mutated=record.mutated,
@@ -201,6 +209,7 @@ def _sort_values(snapshot: StudySnapshot, sort: str) -> Floats:
         texts = known.states if sort == "state" else known.origins
         return np.unique(texts, return_inverse=True)[1].astype(np.float64)
     names = {"id": "ids", "mean": "means", "share": "n_pulls", "parent": "parents"}
+    names["estimate"] = "estimates"
     return np.array(getattr(known, names.get(sort, sort)), dtype=np.float64)
 
 

@@ -24,8 +24,9 @@ _WARMUP_REWARDS: Final = 2  # for each warm-up arm, on average
 class BestArm:
     """The arm to keep if learning stopped now (see ``Study.best``).
 
-    ``since`` is when the study last noticed a change, in seconds since 1970, or None: then mean,
-    interval and ``n_rewards`` are of the rewards after it.
+    ``mean`` is not flattered by the choice, ``observed`` is the plain average, ``chance`` how
+    likely it is the best of the active arms. ``since`` is when the study last noticed a change, in
+    seconds since 1970, or None: then the numbers are of what speaks of now.
     """
 
     arm: int
@@ -34,6 +35,8 @@ class BestArm:
     interval: Interval
     n_rewards: int
     since: float | None = None
+    observed: float | None = None
+    chance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +148,26 @@ def overview(snapshot: StudySnapshot) -> Overview:
 
 def best(snapshot: StudySnapshot) -> BestArm | None:
     """The recommended arm as the snapshot shows it, None without rewards."""
-    if snapshot.best is None or snapshot.best.since is None:
-        return best_of_all(snapshot)
-    low, high = snapshot.best.interval
+    found = snapshot.best
+    if found is None:
+        return None
+    low, high = found.interval
     return BestArm(
-        arm=snapshot.best.arm,
-        config=dict(snapshot.best.config),
-        mean=snapshot.best.mean,
+        arm=found.arm,
+        config=dict(found.config),
+        mean=found.mean,
         interval=(number(low), number(high)),
-        n_rewards=snapshot.best.n_rewards,
-        since=snapshot.best.since.timestamp(),
+        n_rewards=found.n_rewards,
+        since=None if found.since is None else found.since.timestamp(),
+        observed=found.observed,
+        chance=found.chance,
     )
 
 
 def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
     """The recommended arm with all of its rewards, those from before a change too."""
-    if snapshot.best is None:
-        return None
+    if snapshot.best is None or snapshot.best.since is None:
+        return best(snapshot)
     row = snapshot.arms.row_of(snapshot.best.arm)
     record = snapshot.arms.records[row]
     low, high = snapshot.arms.intervals_of(np.array([row]))
@@ -171,6 +177,8 @@ def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
         mean=float(snapshot.arms.means[row]),
         interval=(number(low[0]), number(high[0])),
         n_rewards=record.tally.n_rewards,
+        observed=float(snapshot.arms.means[row]),
+        chance=snapshot.best.chance,
     )
 
 

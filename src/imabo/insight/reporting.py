@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
+from imabo.documents import chance_text
 from imabo.errors import MissingExtra
 from imabo.insight.arm_table import ArmRow, arm_table
 from imabo.insight.drawings import FIGURES, figure
@@ -104,6 +105,9 @@ def _best(key: Overview) -> str:
     said += f"{key.best.n_rewards:,} rewards"
     if key.best.since is not None:
         said += f" since a change noticed at {_time(key.best.since)}"
+    said += f", plain mean {_number(key.best.observed)}"
+    if key.best.chance is not None:
+        said += f"; the best of the active arms: {chance_text(key.best.chance)}"
     return (
         f'<section class="best"><h2>Best</h2><p>{escape(said)}</p>'
         f"<pre>{escape(config)}</pre></section>"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from imabo.arms import Bools, Floats, Ints, Restart, Totals, usable_totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
+from imabo.evaluation import Shrunk, shrink
 from imabo.events import drift_event
 from imabo.insight.estimates import P0_ORIGINS, mean_intervals
 from imabo.insight.grouping import Grouping, Groupings, value_text
@@ -89,6 +90,40 @@ class Arms:
         """The mean reward of each arm, NaN without one."""
         n = self.n_rewards
         return np.where(n > 0, self.sums / np.maximum(n, 1.0), np.nan)
+
+    @cached_property
+    def shrunk(self) -> Shrunk:
+        """What all arms' rewards together say of each arm's mean; on the unit scale."""
+        n, ends = self.n_rewards, self.reward_range
+        low, scale = (0.0, 1.0) if ends is None else (ends[0], 1.0 / (ends[1] - ends[0]))
+        plain = self.sums / np.maximum(n, 1.0)
+        spread = np.maximum(self.squares / np.maximum(n, 1.0) - plain**2, 0.0) * scale**2
+        means = np.where(n > 0, (plain - low) * scale, 0.0)
+        if ends is not None:
+            means = np.clip(means, 0.0, 1.0)
+        return shrink(n, n * means, squares=n * (spread + means**2), is_bounded=ends is not None)
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """The mean of each arm drawn towards what the others say, NaN without a reward."""
+        return np.where(self.n_rewards > 0, self._own_units(self.shrunk.means), np.nan)
+
+    @cached_property
+    def sure(self) -> Floats:
+        """What each arm's mean is above with probability 0.9, NaN without a reward."""
+        return self.sure_of(np.arange(len(self)))
+
+    def sure_of(self, rows: Ints) -> Floats:
+        """Those of some rows."""
+        found = Shrunk(self.shrunk.means[rows], self.shrunk.spreads[rows], self.shrunk.is_bounded)
+        values = self._own_units(found.quantile(0.1))
+        return np.where(self.n_rewards[rows] > 0, values, np.nan)
+
+    def _own_units(self, values: Floats) -> Floats:
+        if self.reward_range is None:
+            return values
+        low, high = self.reward_range
+        return np.asarray(low + (high - low) * values)
 
     @cached_property
     def intervals(self) -> tuple[Floats, Floats]:

@@ -327,7 +327,11 @@ class BestAnswer(BaseModel):
 
     arm: int = Field(examples=[3])
     config: Config
-    mean: float
+    mean: float = Field(description="an estimate that is not flattered by the choice")
+    observed: float | None = Field(
+        description="the plain average of its rewards; null when it has none after a change"
+    )
+    chance: float = Field(description="how likely it is to be the best of the active arms")
     interval: Annotated[list[float | None], Field(min_length=2, max_length=2)]
     n_rewards: int
     level: float

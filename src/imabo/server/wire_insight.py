@@ -37,7 +37,7 @@ class FigureQuery(Query):
 class TableQuery(Query):
     """Which arms, and in which order; equal ones are in the order of their ids."""
 
-    sort: Sort = "mean"
+    sort: Sort = "sure"
     descending: bool = True
     states: str | None = Field(
         None,
@@ -54,7 +54,11 @@ class BestArm(BaseModel):
 
     arm: int = Field(examples=[3])
     config: Config
-    mean: float
+    mean: float = Field(description="an estimate that is not flattered by the choice")
+    observed: float | None = Field(
+        description="the plain average of its rewards; null when it has none after a change"
+    )
+    chance: float | None = Field(description="how likely it is to be the best of the active arms")
     interval: Interval
     n_rewards: int
     since: Seconds | None = Field(
@@ -130,9 +134,11 @@ class ArmRow(BaseModel):
     n_pulls: int
     n_rewards: int
     n_pending: int
-    mean: float | None
+    mean: float | None = Field(description="the plain average of its rewards")
     low: float | None
     high: float | None
+    estimate: float | None = Field(description="the mean, drawn towards what other arms say")
+    sure: float | None = Field(description="its mean is above this with probability 0.9")
     share: float
     parent: int | None
     mutated: str | None = Field(description="the parameter in which it differs from its parent")

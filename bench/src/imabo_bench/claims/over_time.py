@@ -162,14 +162,39 @@ class Covers(Comparison):
                 widths.append(float(row["width"][place]))
         share, n = float(np.mean(covered)), len(covered)
         slack = 2.0 * float(np.sqrt(self.least * (1.0 - self.least) / n))
+        where = f"{self.problems[0]}: " if len(self.problems) == 1 else ""
         words = (
-            f"after {t} requests the interval of {self.method} covers in {sum(covered)} of {n} "
-            f"runs ({share:.3f}; {np.mean(widths):.2f} wide on average)"
+            f"{where}after {t} requests the interval of {self.method} covers in {sum(covered)} "
+            f"of {n} runs ({share:.3f}; {np.mean(widths):.2f} wide on average)"
         )
         if not self.decides:
             return Finding(None, f"{words}, shown only")
         return Finding(
             share >= self.least - slack, f"{words}, at least {self.least:g} - {slack:.3f}"
+        )
+
+
+@dataclass(frozen=True)
+class Unflattered(Comparison):
+    """What a method says that the mean of its best arm is, is right on average."""
+
+    method: str
+    problem: str
+    rounds: tuple[int, ...]
+    most: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding a round."""
+        return [self._check(evidence, t) for t in self.rounds]
+
+    def _check(self, evidence: Evidence, t: int) -> Finding:
+        rows = evidence.rows(self.problem, self.method).values()
+        errors = [float(row["error"][row["checkpoints"].index(t)]) for row in rows]
+        mean, error = mean_and_error(errors)
+        return Finding(
+            abs(mean) <= self.most,
+            f"{self.problem}: after {t} requests the mean that {self.method} shows is off by "
+            f"{mean:+.4f} ± {error:.4f} over {len(errors)} runs, at most {self.most:g}",
         )
 
 

@@ -21,11 +21,15 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A configuration, and the interval in which a method says that its mean reward lies now."""
+    """A configuration, and the interval in which a method says that its mean reward lies now.
+
+    ``mean`` is what it says that the mean is; None where it does not.
+    """
 
     config: Config
     low: float
     high: float
+    mean: float | None = None
 
 
 class Player(ABC):

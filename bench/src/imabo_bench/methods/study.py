@@ -108,7 +108,7 @@ class StudyPlayer(Player):
             best = self.study.best()
         except NoRewards:
             return None
-        return Estimate(best.config, *best.interval)
+        return Estimate(best.config, *best.interval, mean=best.mean)
 
     def advance(self, clock: float) -> None:
         """Set the study's clock, in rounds."""

@@ -73,8 +73,8 @@ def summary(runs: Mapping[str, Sequence[Round]], best: Best | None) -> list[str]
         "",
         "Best configuration",
         *(f"  {name:{width}}  {_shown(value)}" for name, value in best.config.items()),
-        f"  mean reward {best.mean:.3f} of {best.n_rewards} questions, "
-        f"{best.level:.0%} interval {low:.3f} to {high:.3f}",
+        f"  mean reward {best.mean:.3f}, {best.level:.0%} interval {low:.3f} to {high:.3f}, "
+        f"{best.n_rewards} questions",
         "",
         *_table(runs),
         *_trouble(runs),

@@ -17,7 +17,7 @@ const keyButton = byId("key");
 let view = null;
 let shown = null;
 
-/** The view and its settings in the address: `#/studies/NAME?sort=mean`. */
+/** The view and its settings in the address: `#/studies/NAME?sort=n_pulls`. */
 function place() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
   const [first, name, ...more] = path.split("/");

@@ -16,7 +16,7 @@ const STATES = ["active", "paused", "retired"];
 // name of the column on the server, words, classes, direction of the first click
 /** @type {[string, string, string, boolean][]} */
 const COLUMNS = [
-  ["id", "Arm", "", false], ["state", "State", "", false], ["mean", "Mean reward", "num", true],
+  ["id", "Arm", "", false], ["state", "State", "", false], ["sure", "Mean reward", "num", true],
   ["n_rewards", "Rewards", "num", true], ["n_pulls", "Requests", "num", true],
 ];
 
@@ -26,7 +26,7 @@ export class ArmTable {
     this.study = study;
     this.keep = keep;
     this.changed = changed;
-    this.sort = COLUMNS.some(([name]) => name === params.get("sort")) ? params.get("sort") : "mean";
+    this.sort = COLUMNS.some(([name]) => name === params.get("sort")) ? params.get("sort") : "sure";
     this.descending = params.get("order") !== "up";
     this.states = new Set((params.get("states") || "").split(",").filter((one) => STATES.includes(one)));
     this.text = params.get("text") || "";
@@ -107,7 +107,7 @@ export class ArmTable {
 
   async ask() {
     const kept = new URLSearchParams();
-    if (this.sort !== "mean") kept.set("sort", this.sort);
+    if (this.sort !== "sure") kept.set("sort", this.sort);
     if (!this.descending) kept.set("order", "up");
     if (this.states.size) kept.set("states", [...this.states].join(","));
     if (this.text) kept.set("text", this.text);
@@ -174,7 +174,7 @@ function arrange(body, wanted) {
 }
 
 function scaleOf(rows) {
-  const ends = rows.flatMap((row) => [row.mean, row.low, row.high]).filter((end) => end !== null && end !== undefined);
+  const ends = rows.flatMap((row) => [row.estimate, row.low, row.high]).filter((end) => end !== null && end !== undefined);
   return ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
 }
 
@@ -205,9 +205,10 @@ class Row {
   show(row, scale) {
     this.row = row;
     const { cells } = this;
-    setText(cells.mean, measure(row.mean));
-    cells.mean.title = row.mean === null ? "" : `between ${interval([row.low, row.high])}`;
-    this.range.move(row.mean, [row.low, row.high], scale);
+    // Drawn towards what the other arms say: a mean of few rewards is mostly luck.
+    setText(cells.mean, measure(row.estimate));
+    cells.mean.title = row.mean === null ? "" : `between ${interval([row.low, row.high])}, 9 in 10 above ${measure(row.sure)}; the plain average is ${measure(row.mean)}`;
+    this.range.move(row.estimate, [row.low, row.high], scale);
     setText(cells.n_rewards, whole(row.n_rewards));
     setText(cells.n_pulls, whole(row.n_pulls));
     setText(cells.share, percent(row.share));

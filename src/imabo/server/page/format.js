@@ -47,6 +47,13 @@ export function percent(x) {
   return `${value.toFixed(value !== 0 && Math.abs(value) < 10 ? 1 : 0)} %`;
 }
 
+/** How likely something is, in words. */
+export function inTen(chance) {
+  if (chance >= 1) return "Certain";
+  if (chance < 0.1) return "Less than 1 in 10";
+  return chance > 0.9 ? "More than 9 in 10" : `${Math.round(10 * chance)} in 10`;
+}
+
 /** How long ago a moment was; `at` in seconds. */
 export function ago(at) {
   if (at === null || at === undefined) return "never";

@@ -2,7 +2,7 @@
 
 import { ICONS, h, icon, setAttr, setText } from "./dom.js";
 import { Range } from "./draw.js";
-import { ago, compact, interval, measure, percent, plural, rate, whole } from "./format.js";
+import { ago, compact, inTen, interval, measure, percent, plural, rate, whole } from "./format.js";
 import { json, pairs } from "./settings.js";
 import { copy } from "./toast.js";
 
@@ -47,6 +47,7 @@ export class Best {
     this.arm = h("span", { class: "soft small" });
     this.value = h("div", { class: "value" }, "–");
     this.note = h("p", { class: "small soft" });
+    this.chance = h("p", { class: "small soft", data: { stat: "chance" } });
     this.range = new Range(280);
     this.range.element.style.width = "100%";
     this.config = h("div", { class: "grow" });
@@ -54,7 +55,7 @@ export class Best {
       icon(ICONS.copy), "Copy as JSON");
     this.element = h("section", { class: "card best", "aria-label": "Best configuration" },
       h("div", { class: "spread" }, h("h3", {}, "Best so far"), this.arm),
-      h("div", {}, this.value, this.range.element, this.note), this.config, this.button);
+      h("div", {}, this.value, this.range.element, this.note, this.chance), this.config, this.button);
     this.show({ best: null, n_rewards: 0, reward_range: null });
   }
 
@@ -65,6 +66,8 @@ export class Best {
     setText(this.arm, best ? `arm ${best.arm}` : "");
     setText(this.value, best ? measure(best.mean) : "–");
     setText(this.note, best ? `${interval(best.interval)}, from ${plural(best.n_rewards, "reward")}${since(best)}` : "The first rewards will tell.");
+    setAttr(this.note, "title", best ? plain(best) : "");
+    setText(this.chance, best && best.chance !== null ? `${inTen(best.chance)} that it is the best of the arms there are` : "");
     this.range.move(best?.mean ?? null, best?.interval, found.reward_range || ends(best));
     const text = best ? json(best.config) : "";
     if (text !== this.shown) this.config.replaceChildren(...(best ? [pairs(best.config)] : []));
@@ -77,6 +80,11 @@ function unknown({ random_interval: ends, n_random_more: more, n_pulls: requests
   if (!requests) return "not known yet";
   const known = ends ? `, between ${measure(ends[0])} and ${measure(ends[1])}` : "";
   return `not known yet${known}: about ${whole(more)} more requests that try something new at random`;
+}
+
+// The mean is drawn towards what the other arms say; the average of its own rewards is for those who ask.
+function plain(best) {
+  return best.observed === null ? "No reward of its own since the change" : `The plain average of its rewards is ${measure(best.observed)}: often too high, because lucky arms are chosen`;
 }
 
 function since(best) {

@@ -42,12 +42,18 @@ class ReadCases(StudyCases):
     def test_best_reports_a_known_arm_with_an_interval_around_its_mean(
         self, make_study: MakeStudy
     ) -> None:
-        """The interval lies in the reward range and narrows as the level falls."""
+        """The interval lies in the reward range and narrows as the level falls.
+
+        The mean is not the plain average, which is flattered by the choice; that is there, too.
+        """
         study = make_study("s", mixed_space(), seed=1, **QUICK)
         play(study, 80, lambda pull: 1.0 if pull.config["model"] == "large" else 0.0)
         best = study.best()
         (arm,) = [arm for arm in study.arms() if arm.id == best.arm]
-        assert (best.config, best.mean, best.n_rewards) == (arm.config, arm.mean, arm.n_rewards)
+        assert (best.config, best.n_rewards) == (arm.config, arm.n_rewards)
+        assert best.observed == arm.mean
+        assert best.chance is not None
+        assert 0.0 < best.chance <= 1.0
         low, high = best.interval
         assert 0.0 <= low <= best.mean <= high <= 1.0
         assert best.config["model"] == "large"
@@ -81,6 +87,9 @@ class ReadCases(StudyCases):
         assert other.config == one.config
         assert other.mean == pytest.approx(10.0 * one.mean - 5.0)
         assert other.interval == pytest.approx([10.0 * end - 5.0 for end in one.interval])
+        assert one.observed is not None
+        assert other.observed == pytest.approx(10.0 * one.observed - 5.0)
+        assert other.chance == pytest.approx(one.chance)
 
     def test_best_leaves_out_arms_that_are_not_served(self, make_study: MakeStudy) -> None:
         """A paused arm is not a recommendation; with all paused there is none."""
@@ -90,6 +99,7 @@ class ReadCases(StudyCases):
         assert best.config == {"letter": "a"}
         study.pause(best.arm)
         assert study.best().config == {"letter": "b"}
+        assert study.best().chance == 1.0  # of those that are served
         study.retire(study.best().arm)
         with refused(study, NoRewards):
             study.best()
