@@ -43,7 +43,8 @@ class IMOSS(Policy):
     Example:
         >>> from imabo import Float, Space
         >>> from imabo.arms import ActiveSet
-        >>>         >>> arms = ActiveSet.from_rewards(
+        >>> from imabo.policies.base import Draws
+        >>> arms = ActiveSet.from_rewards(
         ...     Space(x=Float(0, 1)), [({"x": 0.2}, [0.0, 1.0]), ({"x": 0.7}, [1.0, 1.0])])
         >>> IMOSS(warmup=2).decide(arms, Draws(seed=0, number=5))
         Expand(source='oracle', mark=False)
