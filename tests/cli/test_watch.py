@@ -36,7 +36,7 @@ def test_a_narrow_terminal_cuts_the_configurations_and_nothing_else(folder: Path
     assert terminal.end() == 0
     lines = terminal.text.splitlines()
     (titles,) = {line.rstrip() for line in lines if "interval" in line}
-    assert re.fullmatch(r" +arm +state +pulls +rewards +share +mean +interval +config", titles)
+    assert re.fullmatch(r" +arm +state +pulls +rewards +share +estimate +interval +config", titles)
     best = re.compile(r"\* +\d+  active +\d+ +\d+ +[\d.]+% +[\d.]+  \[.*\] +model=.*…$")
     assert any(best.match(line.rstrip()) for line in lines)
 

@@ -188,10 +188,11 @@ def random_text(overview: Document) -> str:
 def arm_rows(table: Document, *, is_short: bool = False) -> Table:
     """The ``rows`` of ``insight.arm_table`` to print; a star marks the best.
 
-    ``is_short`` leaves out where they came from, so that more of the configuration fits.
+    ``is_short`` leaves out plain means and where arms came from, so that more of the configuration
+    fits.
     """
-    titles = ["", "arm", "state", "pulls", "rewards", "share", "estimate", "mean", "interval"]
-    titles += ["config"] if is_short else ["origin", "config"]
+    titles = ["", "arm", "state", "pulls", "rewards", "share", "estimate"]
+    titles += ["interval", "config"] if is_short else ["mean", "interval", "origin", "config"]
     drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "estimate", "mean"}))
     for row in table["rows"]:
         cells = {
