@@ -303,6 +303,11 @@ def test_no_module_is_named_for_nothing() -> None:
     assert named == []
 
 
+def test_no_file_is_long() -> None:
+    lengths = {path.name: path.read_text(encoding="utf-8").count("\n") for path in files_of(SOURCE)}
+    assert {name: n for name, n in lengths.items() if n > 450} == {}
+
+
 def public_things() -> Iterator[tuple[str, object]]:
     modules: list[ModuleType] = [imabo, policies, oracles, errors]
     for module in modules:

@@ -241,21 +241,19 @@ class Study:
         """The arm to keep if learning stopped now, with an interval for its mean.
 
         Of the active arms with a reward it is the one with the highest cautious estimate, so that
-        a few lucky rewards do not win: the lower end of the arm's interval; or, where the oracle's
-        model has expectations (as by default) or a change was noticed, the mean shrunk towards what
-        is expected, less one standard error.
+        a few lucky rewards do not win: the lower end of its interval; or, where the oracle's model
+        has expectations (as by default) or a change was noticed, the mean shrunk towards what is
+        expected, less one standard error.
 
-        ``mean`` is an estimate that is not flattered by the choice: drawn towards what the other
-        arms' rewards and the model say, the more the fewer rewards the arm has. ``observed`` is the
-        plain average of the arm's rewards, which tends to be too high. ``chance`` says how likely
-        it is that no other active arm is better.
+        ``mean`` is not flattered by the choice: it is drawn towards what the other arms' rewards
+        and the model say. ``observed`` is the plain average, which tends to be too high. ``chance``
+        says how likely it is that no other active arm is better.
 
         Whichever arm is chosen, the interval covers its true mean at all moments together with
-        probability at least ``level``, so you may look as often as you like, as long as the loss of
-        rewards does not depend on their value; with ``reward_range=None``, only for many rewards.
-        After a change that the study noticed (``since``), all of it rests on what speaks of now; of
-        any other change it cannot tell. ``mean`` and ``chance`` rest on assumptions about how much
-        arms differ, and are measured rather than proved (docs/evaluation.md).
+        probability at least ``level``, as long as the loss of rewards does not depend on their
+        value; with ``reward_range=None``, only for many rewards. After a change that was noticed
+        (``since``) all of it rests on what speaks of now; soon after one that was not, it may miss.
+        ``mean`` and ``chance`` are measured rather than proved (docs/evaluation.md).
         """
         with self._lock:
             replica = self._live().replica
@@ -403,9 +401,7 @@ class Study:
     name = _fact(lambda e: e.replica.record.name, "The study's name.")
     token = _fact(lambda e: e.replica.record.token, "What the ids of its pulls start with; unique.")
     seed = _fact(lambda e: e.replica.record.seed, "The seed of every decision.")
-    created_at = _fact(
-        lambda e: to_datetime(e.replica.record.created_at), "When the study was created."
-    )
+    created_at = _fact(lambda e: to_datetime(e.replica.record.created_at), "When it was created.")
     reward_range = _fact(
         lambda e: e.replica.record.reward_range, "Ends of the rewards, or None when they have none."
     )
@@ -419,9 +415,7 @@ class Study:
     n_pulls = _fact(lambda e: e.replica.view.totals.n_pulls, "Requests served so far.")
     n_rewards = _fact(lambda e: e.replica.view.totals.n_rewards, "Rewards received so far.")
     n_pending = _fact(lambda e: e.replica.view.totals.n_pending, "Pulls that wait for a reward.")
-    n_expired = _fact(
-        lambda e: e.replica.view.totals.n_expired, "Pulls whose window passed without a reward."
-    )
+    n_expired = _fact(lambda e: e.replica.view.totals.n_expired, "Pulls whose window passed.")
     n_drifts = _fact(
         lambda e: e.rewards.n_drifts,
         "Changes of the world that this object noticed; ``events`` has them all.",
