@@ -20,6 +20,8 @@ from imabo.client.steps import Reply, Send, Sleep, Steps, T
 from imabo.errors import ImaboError, StoreClosed, StoreError, Unavailable
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from imabo.client.outbox import Outbox
 
 _TRY_AGAIN: Final = frozenset({429, 502, 503, 504})
@@ -188,6 +190,7 @@ class Session:
         self.breaker = Breaker()
         self.defaults = Trouble()
         self.is_closed = False
+        self.loop: AbstractEventLoop | None = None  # that of an asyncio client's last call
         # Whose pulls have ids that start so. A study that was made again has another token.
         self.studies: dict[str, str] = {}
         # The client puts its own here: something that begins to send what waits.
@@ -206,6 +209,7 @@ class Session:
         self.outbox.after_fork(is_child=is_child)
         if is_child:
             release(self)
+            self.loop = None
             self.breaker.after_fork()
             self.defaults.after_fork()
             self.outbox.reports.after_fork()

@@ -58,6 +58,7 @@ class AsyncHttpConnections:
     async def run(self, steps: Steps[T]) -> T:
         """Take the steps of an operation and give its result."""
         reply, error = None, None
+        self._session.loop = asyncio.get_running_loop()
         try:
             while True:
                 step = steps.send(reply) if error is None else steps.throw(error)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import httpx
 
 _HURRY_S: Final = 0.1  # the longest pause between attempts while somebody waits for the outbox
+_NUDGE_S: Final = 0.25  # between two turns that an event loop is made to take while rewards wait
 _MOST_THREADS: Final = 64
 _IDLE_S: Final = 10.0
 
@@ -235,10 +237,23 @@ class Sender:
             return self._dispatch.pause()
 
     def _rest(self, seconds: float) -> None:
+        ends_at = time.monotonic() + seconds
         with self._changed:
-            self._changed.wait_for(lambda: self._n_hurrying or self._is_stopped, seconds)
+            while not (self._n_hurrying or self._is_stopped) and time.monotonic() < ends_at:
+                self._nudge()
+                self._changed.wait(min(ends_at - time.monotonic(), _NUDGE_S))
             if self._n_hurrying and not self._is_stopped:
                 self._changed.wait_for(lambda: self._is_stopped, min(seconds, _HURRY_S))
+
+    def _nudge(self) -> None:
+        """Let the event loop of an asyncio client take a turn.
+
+        Python handles a signal between two steps of the main thread. One that comes just as a loop
+        begins to wait would be handled at the loop's next event, which may never come.
+        """
+        if self._session.loop is not None:
+            with suppress(RuntimeError):  # it is closed
+                self._session.loop.call_soon_threadsafe(lambda: None)
 
 
 class Workers:
