@@ -25,9 +25,9 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"space", "memory", "magnitude", "beliefs", "counters"},
+    {"space", "memory", "magnitude", "beliefs", "counters", "settings", "objective", "spending"},
     {"arms"},
-    {"bounds", "confidence", "drift", "settings", "density", "evaluation", "gaussian"},
+    {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {

@@ -20,6 +20,7 @@ from imabo.counters import usable_totals as usable_totals
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.memory import LEAST_SPACING, Memory
 from imabo.space import Config, Space
+from imabo.spending import Spending
 
 ArmState = Literal["active", "paused", "retired"]
 Origin = Literal["warmup", "oracle", "baseline", "manual"]
@@ -155,6 +156,7 @@ class ActiveSet:
         self.believed_at = 0
         self.skill = 1.0
         self.memory: Memory | None = None
+        self.spending: Spending | None = None  # with an objective
         self.configs: list[Config] = []
         self.n_servable = self.n_retired = self.n_unrewarded = 0
         self._low, self._scale = 0.0, 1.0
@@ -312,6 +314,8 @@ class ActiveSet:
         names = self.space.names
         columns["mutated"][row] = names.index(mutated) if mutated in names else -1
         self.n_unrewarded += 1
+        if self.spending is not None:
+            self.spending.admit(row, config)
         self._expose()
         if tally is not None:
             self.put_tally(row, tally)
@@ -396,6 +400,8 @@ class ActiveSet:
         self.believed_at, self.skill = document.get("rewards", 0), document.get("skill", 1.0)
         # A copy: nobody who looks at the view can change what the store has.
         self.model_state = copy.deepcopy(document["state"])
+        if self.spending is not None:
+            self.spending.load(document["state"].get("uses", {}), document["arms"], self._rows)
 
     def put_memory(self, memory: Memory) -> dict[str, Any]:
         """Set what still speaks of now; returns the document that a store keeps."""

@@ -1,0 +1,167 @@
+"""What the arms' requests use up, beside what they may: the columns that prices are made from.
+
+Arrays only. Uses are in budgets here: 1 is what a request may use on average. Labels are those of
+docs/algorithm.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imabo.objective import Constraint, Signal
+from imabo.space import Space
+
+Floats = NDArray[np.float64]
+
+_AIM: Final = 0.985  # part of a budget that is aimed at: what requests use scatters
+LEAST_BANK: Final = -10.0  # budgets that may be saved up ...
+MOST_BANK: Final = 100.0  # ... and those that have to be paid back, at most
+_FEW: Final = 0.5  # requests that the average arm says about any other, without a model
+_MODELLED: Final = 2.0  # the same of a model's expectation
+
+
+def bank_after(bank: float, use: float, budget: float) -> float:
+    """The bank after a request: what was used beyond the budget, in budgets; eq. (bank).
+
+    Example:
+        >>> round(bank_after(0.0, 3.0, 1.0), 2), bank_after(-10.0, 0.0, 1.0)
+        (2.05, -10.0)
+    """
+    return min(max(bank + use / (_AIM * budget) - 1.0, LEAST_BANK), MOST_BANK)
+
+
+class Spending:
+    """Uses of every arm, for each constraint of a study's objective; one column an arm.
+
+    Args:
+        constraints: The budgets and limits.
+        signals: Those of the study; price lists are read from them.
+
+    Example:
+        >>> spending = Spending([Constraint("cost", "cost", 2.0)])
+        >>> for row, cost in ((0, 1.0), (1, 6.0), (0, 1.0)):
+        ...     spending.count(row, {"cost": cost})
+        >>> spending.costs(2).round(1).tolist(), bool(spending.banks[0] > 0)
+        ([[0.7, 2.9]], True)
+    """
+
+    def __init__(
+        self, constraints: Sequence[Constraint], signals: Mapping[str, Signal] | None = None
+    ) -> None:
+        self.constraints = tuple(constraints)
+        self._signals = dict(signals or {})
+        m = len(self.constraints)
+        self.budgets: Floats = np.array([one.budget for one in self.constraints])
+        self.aims: Floats = _AIM * self.budgets
+        self.banks: Floats = np.zeros(m)
+        self._counts: Floats = np.zeros((m, 16))
+        self._sums: Floats = np.zeros((m, 16))
+        self._expected: Floats = np.full((m, 16), np.nan)
+        self._known: Floats = np.full((m, 16), np.nan)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def counts(self, n_rows: int) -> Floats:
+        """How many requests of each arm said what they used."""
+        self._widen(n_rows)
+        return self._counts[:, :n_rows]
+
+    def sums(self, n_rows: int) -> Floats:
+        """What they used together, in the signals' own units."""
+        self._widen(n_rows)
+        return self._sums[:, :n_rows]
+
+    def costs(self, n_rows: int) -> Floats:
+        """What a request of each arm is expected to use, in budgets; eq. (use).
+
+        A few requests of what a model expects, or of the average, stand beside the arm's own.
+        """
+        counts, sums = self.counts(n_rows), self.sums(n_rows)
+        seen = counts.sum(axis=1, keepdims=True)
+        level = sums.sum(axis=1, keepdims=True) / np.maximum(seen, 1.0)
+        expected = self._expected[:, :n_rows]
+        has_model = np.isfinite(expected)
+        prior, weight = np.where(has_model, expected, level), np.where(has_model, _MODELLED, _FEW)
+        means = (sums + weight * prior) / (counts + weight)
+        known = self._known[:, :n_rows]
+        means = np.where(np.isfinite(known), known, means)
+        return np.asarray(means / self.aims[:, None])
+
+    def banks_ahead(self, n_pulls: Floats, n_pending: Floats) -> Floats:
+        """The banks when the requests that are out have said what they used.
+
+        A request that still waits for its reward, and has not said what it used, may yet do so.
+        """
+        if not n_pending.any():
+            return self.banks
+        late = np.minimum(n_pending, np.maximum(n_pulls - self.counts(len(n_pulls)), 0.0))
+        return np.asarray(self.banks + ((self.costs(len(n_pulls)) - 1.0) * late).sum(axis=1))
+
+    def is_known(self, place: int) -> bool:
+        """Whether a price list says what is used."""
+        signal = self._signals.get(self.constraints[place].signal)
+        return signal is not None and signal.known is not None
+
+    def guess(self, place: int, n_rows: int, units: Floats, space: Space) -> Floats:
+        """What configurations use that no model speaks of: by the price list, or the average."""
+        one = self.constraints[place]
+        if self.is_known(place):
+            signal = self._signals[one.signal]
+            return np.array([one.use(signal.expected(space.decode(unit))) for unit in units])
+        total = float(self.sums(n_rows)[place].sum())
+        return np.full(len(units), total / max(float(self.counts(n_rows)[place].sum()), 1.0))
+
+    # --- updating (the study only) --------------------------------------------------------------
+
+    def count(self, row: int | None, values: Mapping[str, float]) -> None:
+        """A request of an arm said what it used; ``row`` is None for an arm that is not here."""
+        if row is not None:
+            self._widen(row + 1)
+        for place, one in enumerate(self.constraints):
+            if one.signal in values:
+                use = one.use(values[one.signal])
+                if row is not None:
+                    self._counts[place, row] += 1.0
+                    self._sums[place, row] += use
+                self.banks[place] = bank_after(float(self.banks[place]), use, one.budget)
+
+    def put(self, row: int, name: str, count: float, total: float) -> None:
+        """Overwrite the counters of a row with the store's."""
+        self._widen(row + 1)
+        for place, one in enumerate(self.constraints):
+            if one.name == name:
+                self._counts[place, row], self._sums[place, row] = count, total
+
+    def put_banks(self, banks: Mapping[str, float]) -> None:
+        """Overwrite the banks with the store's."""
+        for place, one in enumerate(self.constraints):
+            self.banks[place] = banks.get(one.name, 0.0)
+
+    def load(self, uses: Mapping[str, Any], arms: Sequence[int], rows: Mapping[int, int]) -> None:
+        """Take what a model expects of some arms (see ``Charges.state``), and of no others."""
+        self._expected[:] = np.nan
+        for place, one in enumerate(self.constraints):
+            for arm, use in zip(arms, uses.get(one.name, {}).get("expected", ()), strict=False):
+                row = rows.get(arm)
+                if row is not None:
+                    self._widen(row + 1)
+                    self._expected[place, row] = use
+
+    def admit(self, row: int, config: Mapping[str, Any]) -> None:
+        """A row is there now; what a price list says of it is known."""
+        self._widen(row + 1)
+        for place, one in enumerate(self.constraints):
+            if self.is_known(place):
+                self._known[place, row] = one.use(self._signals[one.signal].expected(config))
+
+    def _widen(self, n_rows: int) -> None:
+        wide = self._counts.shape[1]
+        if n_rows > wide:
+            more = [(0, 0), (0, max(n_rows, 2 * wide) - wide)]
+            self._counts, self._sums = np.pad(self._counts, more), np.pad(self._sums, more)
+            self._expected = np.pad(self._expected, more, constant_values=np.nan)
+            self._known = np.pad(self._known, more, constant_values=np.nan)
