@@ -89,7 +89,7 @@ SHARED: Final = {"site": "site"}  # by the fixture that they use
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.
 SPARSE: Final = {
     "tests/client/test_contract.py::TestRemoteStudy": 2,
-    "tests/client/test_contract.py::TestAsyncRemoteStudy": 2,
+    "tests/client/test_contract.py::TestAsyncRemoteStudy": 1,
     "tests/postgres/test_contract.py::TestPostgresStudy": 2,
     "tests/oracles/test_tabpfn.py::TestContract": 4,
 }
