@@ -51,7 +51,7 @@ class DatabasePlace:
         found = asdict(insight.overview(snapshot))
         if not trend:
             return found
-        return found | {"trend": _picked(insight.reward(snapshot).rolling, trend)}
+        return found | {"trend": insight.trend(snapshot, trend)}
 
     def table(self, name: str, query: TableQuery) -> Document:
         """Its arms with intervals; see ``imabo.insight.arm_table``."""
@@ -85,9 +85,3 @@ class DatabasePlace:
             snapshot = insight.read(self.named(name))
             self._read_at[name] = time.monotonic(), snapshot
         return snapshot
-
-
-def _picked(values: list[float | None], most: int) -> list[float | None]:
-    """At most so many of the values, the newest one always; as the service picks them."""
-    n = len(values)
-    return values if n <= most else [values[(n - 1) * (i + 1) // most] for i in range(most)]

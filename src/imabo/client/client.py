@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -40,7 +41,7 @@ _SIZE_IN_FILE: Final = 1_000_000
 AnyStudy = TypeVar("AnyStudy", RemoteStudy, AsyncRemoteStudy)
 
 
-class _ClientMethods(Generic[AnyStudy]):
+class _ClientMethods(ABC, Generic[AnyStudy]):
     """What both clients are, and do."""
 
     def __init__(
@@ -221,11 +222,13 @@ class _ClientMethods(Generic[AnyStudy]):
 
         return (yield from self._session.call(Call("GET", path_of("studies")), decoded))
 
+    @abstractmethod
     def _connect(self, verify: bool | SSLContext) -> None:
-        raise NotImplementedError
+        """Make what the side runs its requests with."""
 
+    @abstractmethod
     def _study(self, name: str, known: RemoteFacts | None = None) -> AnyStudy:
-        raise NotImplementedError
+        """The study of that name, as the side has it."""
 
     def _wake(self) -> None:
         self._sender.wake()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from imabo import insight
 from imabo.server import problems, wire
@@ -76,6 +76,13 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "example": "reward",
     },
 }
+# Schemas that were published under another name than their class has: callers' code is made of it.
+_PUBLISHED: Final = {wire.SpacePart.__name__: "Space"}
+
+
+class _Schemas(GenerateJsonSchema):
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(_PUBLISHED.get(name, name))
 
 
 def document() -> dict[str, Any]:
@@ -84,7 +91,11 @@ def document() -> dict[str, Any]:
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
     models = [(model, "validation") for model in _models()]
-    _, schemas = models_json_schema(models, ref_template=_REF)  # type: ignore[arg-type]
+    _, schemas = models_json_schema(
+        models,  # type: ignore[arg-type]
+        ref_template=_REF,
+        schema_generator=_Schemas,
+    )
     return {
         "openapi": "3.1.0",
         "info": {"title": "imabo", "version": VERSION, "description": _DESCRIPTION},

@@ -79,10 +79,10 @@ class ChoiceParameter(Body):
 Parameter = Annotated[NumberParameter | ChoiceParameter, Field(discriminator="type")]
 
 
-class Space(Body):
+class SpacePart(Body):
     """A search space: its parameters in order, and the combinations that it forbids."""
 
-    model_config = _examples(_SPACE)
+    model_config = _examples(_SPACE) | ConfigDict(title="Space")
 
     parameters: list[Parameter] = Field(min_length=1, max_length=1000)
     forbid: list[Clause] = Field(default=[], max_length=10_000)
@@ -110,7 +110,7 @@ class StudyBody(Body):
     model_config = _examples({"name": "support-answers", "space": _SPACE, "seed": 0})
 
     name: Text
-    space: Space
+    space: SpacePart
     policy: PolicyPart | None = None
     oracle: OraclePart | None = None
     seed: (
@@ -127,7 +127,7 @@ class StudyBody(Body):
 class SpaceBody(Body):
     """The space that a study moves on to."""
 
-    space: Space
+    space: SpacePart
 
 
 class AskBody(Body):

@@ -101,10 +101,10 @@ class LoopCases(StudyCases):
         """Exhausted, the study serves known arms and finds the best of them."""
         study = make_study("s", letters("a", "b", "c"), seed=1, **QUICK)
         means = {"a": 0.1, "b": 0.2, "c": 0.9}
-        pulls = play(study, 500, lambda pull: means[str(pull.config["letter"])])
+        pulls = play(study, 250, lambda pull: means[str(pull.config["letter"])])
         assert len(study.arms()) == 3
         assert study.best().config == {"letter": "c"}
-        assert Counter(pull.config["letter"] for pull in pulls)["c"] > 400
+        assert Counter(pull.config["letter"] for pull in pulls)["c"] > 190
 
     # --- tell -----------------------------------------------------------------------------------
 
