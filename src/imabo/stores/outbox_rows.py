@@ -32,8 +32,8 @@ def of_webhook(webhook: WebhookRecord) -> dict[str, Any]:
 def to_webhook(row: Sequence[Any]) -> WebhookRecord:
     """A webhook, from the columns of ``WEBHOOK``."""
     webhook, url, secret, kinds, studies, created_at = row
-    listed = [None if text is None else tuple(json.loads(text)) for text in (kinds, studies)]
-    return WebhookRecord(webhook, url, secret, *listed, created_at)
+    wanted, named = (None if text is None else tuple(json.loads(text)) for text in (kinds, studies))
+    return WebhookRecord(webhook, url, secret, wanted, named, created_at)
 
 
 def to_delivery(row: Sequence[Any]) -> DeliveryRecord:

@@ -115,7 +115,7 @@ class MemoryOutbox(Outbox):
         with self._all.lock:
             self._all.check()
             waiting = [one for one in self._all.deliveries.values() if _is_due(one, at)]
-            taken, claimed = Counter[str](), []
+            taken, claimed = Counter[str](), list[DeliveryRecord]()
             for one in sorted(waiting, key=lambda one: (one.next_at, one.id)):
                 if one.webhook in busy or taken[one.webhook] >= each or len(claimed) >= limit:
                     continue
