@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from imabo.documents import Document, event_document, to_datetime
-from imabo.stores.base import EventRecord, LogEntry, StudyRecord
+from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
 EventKind = Literal["created", "state", "arm", "arms", "space", "drift"]
 
@@ -112,6 +112,23 @@ def listed_document(record: EventRecord) -> Document:
         plain = Event("", to_datetime(record.at), dict(record.data))
         shown = event_document(plain) | {"kind": record.kind, "text": record.kind}
     return {"id": record.id, "study": record.study, **shown}
+
+
+def events_page(
+    store: Store,
+    study: str | None = None,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    kinds: Sequence[str] = (),
+    limit: int,
+) -> Document:
+    """A page of the store's list, as the HTTP API has it; ``next`` is for the page that follows."""
+    found = store.events(study, after=after, before=before, kinds=kinds, limit=limit)
+    more = None
+    if found and len(found) == limit:
+        more = found[0].id if after is None else found[-1].id
+    return {"events": [listed_document(event) for event in found], "next": more}
 
 
 def events_of(record: StudyRecord, changes: Sequence[LogEntry], limit: int) -> list[Event]:

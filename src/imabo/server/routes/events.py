@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from imabo.events import listed_document
+from imabo.events import events_page
 from imabo.server.access import require_all
 from imabo.server.context import Context, in_thread, respond
 from imabo.server.problems import invalid_request
@@ -36,10 +36,5 @@ def _page(store: Store, query: EventsQuery, study: str | None = None) -> dict[st
     if query.after is not None and query.before is not None:
         raise invalid_request("the query has after and before", "a page has one end", "drop one")
     kinds = [kind for kind in (query.kind or "").split(",") if kind]
-    found = store.events(
-        study, after=query.after, before=query.before, kinds=kinds, limit=query.limit
-    )
-    more = None
-    if found and len(found) == query.limit:
-        more = found[0].id if query.after is None else found[-1].id
-    return {"events": [listed_document(event) for event in found], "next": more}
+    ends = {"after": query.after, "before": query.before}
+    return events_page(store, study, **ends, kinds=kinds, limit=query.limit)
