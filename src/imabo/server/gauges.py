@@ -94,7 +94,12 @@ def feedback_rate(study: Study) -> float | None:
 def lift_of(study: Study) -> Lift | None:
     """The lift of a study over its control, with both ends; None where it is not known."""
     estimate: Any = getattr(study, "lift", None)
-    found = estimate() if callable(estimate) else None
+    try:
+        found = estimate() if callable(estimate) else None
+    except StoreError:
+        raise
+    except ImaboError:  # there is no control, or no reward yet
+        return None
     lift, ends = getattr(found, "absolute", None), getattr(found, "interval", None)
     if lift is None or ends is None or not all(map(math.isfinite, (lift, *ends))):
         return None
