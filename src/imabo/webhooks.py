@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from imabo.errors import Unauthorized
 
-__all__ = ["SIGNATURE", "sign", "verify"]
+__all__ = ["sign", "verify"]
 
 SIGNATURE: Final = "Imabo-Signature"  # the header: t=seconds,v1=hex
 _MOST_PARTS: Final = 10

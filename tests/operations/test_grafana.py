@@ -113,5 +113,5 @@ def test_panels_are_named_explained_and_beside_each_other() -> None:
     ],
 )
 def test_an_expression_that_is_wrong_is_refused(wrong: str) -> None:
-    with pytest.raises(ValueError, match="^.+ (lacks|has|calls|cannot be read|says nothing)"):
+    with pytest.raises(ValueError, match=r"^.+ (lacks|has|calls|cannot be read|says nothing)"):
         parsed(wrong)
