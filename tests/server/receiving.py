@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -31,7 +32,9 @@ class Receiver:
     Its statuses are used up one by one; then it answers 204.
     """
 
-    def __init__(self, *answers: int, wait_s: float = 0.0) -> None:
+    def __init__(
+        self, *answers: int, wait_s: float = 0.0, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.got: list[Received] = []
         self.answers = list(answers)
         receiver = self
@@ -56,6 +59,8 @@ class Receiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/hook"
         self._thread = threading.Thread(

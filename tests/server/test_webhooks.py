@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +41,7 @@ SECRET = "a secret of 16 or more"
 @contextmanager
 def sending(store: Store, **settings: Any) -> Iterator[Sender]:
     """A sender that looks often and waits little."""
-    usual = {"allow_private": True, "poll_s": 0.02, "delay": lambda tries: 0.05}
+    usual: dict[str, Any] = {"allow_private": True, "poll_s": 0.02, "delay": lambda tries: 0.05}
     sender = Sender(store, **usual | settings)
     sender.start()
     try:
@@ -185,6 +188,7 @@ def test_one_that_died_while_it_sent_is_followed_by_another() -> None:
         with sending(store, clock=lambda: now[0]):
             Writer(store, "other").drift(before=0.5)
             eventually(lambda: len(receiver.got) == 1)
+            eventually(lambda: states(store, webhook) == ["delivered", "pending"])
             assert receiver.got[0].event["study"] == "other", "the lease is still another's"
             now[0] = 1061.0
             eventually(lambda: len(receiver.got) == 2)
@@ -303,6 +307,53 @@ def test_an_address_is_checked_again_whenever_it_is_sent(monkeypatch: pytest.Mon
             store.test_webhook(webhook, at=2.0)
             eventually(lambda: len(receiver.got) == 1)
     assert receiver.got[0].headers["host"] == f"rebound.example:{receiver.port}"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A certificate for hook.example that nobody knows, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-days", "2", "-subj", "/CN=hook.example", "-keyout", key, "-out", cert,
+            "-addext", "subjectAltName=DNS:hook.example"]  # fmt: skip
+    subprocess.run(made, check=True, capture_output=True)
+    return cert, key
+
+
+@pytest.mark.parametrize(
+    ("host", "is_believed", "expected"),
+    [
+        ("hook.example", True, "delivered"),
+        ("hook.example", False, "given up"),
+        ("other.example", True, "given up"),
+    ],
+)
+def test_over_tls_the_name_counts_and_not_the_address(
+    certificate: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    is_believed: bool,
+    expected: str,
+) -> None:
+    """The connection goes to the address that was checked, and the certificate is the name's."""
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(*certificate)
+    store = MemoryStore()
+    with Receiver(tls=serving) as receiver:
+
+        async def lead_home(self: Any, *args: Any, **more: Any) -> Any:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", receiver.port))]
+
+        monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", lead_home)
+        webhook = hook(store, f"https://{host}:{receiver.port}/x", kinds=["drift"])
+        Writer(store).drift(before=0.5)
+        tls = ssl.create_default_context(cafile=certificate[0]) if is_believed else None
+        with sending(store, tls=tls, tries=1):
+            eventually(lambda: states(store, webhook) == [expected])
+    assert len(receiver.got) == (expected == "delivered")
 
 
 def test_one_private_address_among_others_is_enough_to_refuse(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import httpx
@@ -62,6 +62,7 @@ class Sender:
         delay: How long to wait after so many tries.
         timeout_s: How long one try may take.
         lease_s: How long one that was claimed is nobody else's; above the timeout.
+        tls: Which certificates are believed; by default those of the well-known authorities.
     """
 
     def __init__(
@@ -75,15 +76,15 @@ class Sender:
         delay: Callable[[int], float] = delay_s,
         timeout_s: float = _TIMEOUT_S,
         lease_s: float = _LEASE_S,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.outcomes: Counter[str] = Counter({"delivered": 0, "failed": 0, "given up": 0})
         self._store, self._allow_private, self._clock = store, allow_private, clock
         self._poll_s, self._tries, self._delay = poll_s, tries, delay
-        self._timeout_s, self._lease_s = timeout_s, lease_s
+        self._timeout_s, self._lease_s, self._tls = timeout_s, lease_s, tls
         self._under_way: dict[asyncio.Task[None], str] = {}
         self._prune_at = 0.0
         self._is_away = False
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="imabo-webhooks", daemon=True)
 
@@ -94,75 +95,82 @@ class Sender:
     def stop(self) -> None:
         """Stop; what is under way gets a moment, and what it does not finish is sent again."""
         self._stopping.set()
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it has ended by itself
-                self._loop.call_soon_threadsafe(self._woken.set)
         if self._thread.is_alive():
-            self._thread.join(2 * _GRACE_S + 1.0)
+            self._thread.join(self._poll_s + 2 * _GRACE_S)
 
     def _work(self) -> None:
-        try:
-            asyncio.run(self._run())
-        except Exception as error:  # a fault of ours: the service goes on without webhooks
-            log.error("sending webhooks failed", exc_info=error)
+        while not self._stopping.is_set():
+            try:
+                now = self._clock()
+                if self._store.n_deliveries(due_at=now):
+                    # An event loop while there is something to send; mostly there is not.
+                    asyncio.run(self._send_all())
+                self._prune(now)
+                self._is_away = False
+            except Exception as error:  # the thread must live as long as the process
+                self._lost(error)
+            self._stopping.wait(self._poll_s)
 
-    async def _run(self) -> None:
-        self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
-        # No connection is kept: it would be known by its address, and serve another host there.
-        limits = httpx.Limits(max_connections=2 * _AT_ONCE, max_keepalive_connections=0)
-        async with httpx.AsyncClient(
-            trust_env=False, follow_redirects=False, timeout=self._timeout_s, limits=limits
-        ) as http:
-            while not self._stopping.is_set():
-                try:
-                    await self._look(http)
-                    self._is_away = False
-                except Exception as error:  # the thread must live as long as the process
-                    self._lost(error)
-                await self._pause()
-            if self._under_way:
-                await asyncio.wait(self._under_way, timeout=_GRACE_S)
-            for task in self._under_way:
-                task.cancel()
-            await asyncio.gather(*self._under_way, return_exceptions=True)
-
-    async def _pause(self) -> None:
-        """Wait until something may be due, or there is room again."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._poll_s):
-                await self._woken.wait()
-        self._woken.clear()
+    def _prune(self, now: float) -> None:
+        if time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + _PRUNE_EVERY_S
+            self._store.prune_deliveries(before=now - _KEPT_S)
 
     def _lost(self, error: Exception) -> None:
         if self._stopping.is_set():
             return
         if not isinstance(error, StoreError):
-            log.error("looking for webhooks to send failed", exc_info=error)
+            log.error("sending webhooks failed", exc_info=error)
         elif not self._is_away:
             log.warning("webhooks wait, because the database is away: %s", error)
             self._is_away = True
 
-    async def _look(self, http: httpx.AsyncClient) -> None:
-        room = _AT_ONCE - len(self._under_way)
-        now = self._clock()
-        due = await asyncio.to_thread(self._store.n_deliveries, due_at=now)
-        if room > 0 and due:
-            for delivery, webhook in await asyncio.to_thread(self._claim, now, room):
-                task = asyncio.create_task(self._deliver(http, delivery, webhook))
-                self._under_way[task] = delivery.webhook
-                task.add_done_callback(self._ended)
-        if time.monotonic() >= self._prune_at:
-            self._prune_at = time.monotonic() + _PRUNE_EVERY_S
-            await asyncio.to_thread(self._store.prune_deliveries, before=now - _KEPT_S)
+    async def _send_all(self) -> None:
+        """Send what is due, and what becomes due meanwhile."""
+        self._tls = self._tls or httpx.create_ssl_context(trust_env=False)
+        # No connection is kept: it would be known by its address, and serve another host there.
+        limits = httpx.Limits(max_connections=2 * _AT_ONCE, max_keepalive_connections=0)
+        async with httpx.AsyncClient(
+            verify=self._tls,
+            trust_env=False,
+            follow_redirects=False,
+            timeout=self._timeout_s,
+            limits=limits,
+        ) as http:
+            try:
+                while not self._stopping.is_set():
+                    room = _AT_ONCE - len(self._under_way)
+                    under_way = Counter(self._under_way.values())
+                    busy = [name for name, n in under_way.items() if n >= _EACH]
+                    claimed = await asyncio.to_thread(self._claim, room, busy) if room else []
+                    for delivery, webhook in claimed:
+                        task = asyncio.create_task(self._deliver(http, delivery, webhook))
+                        self._under_way[task] = delivery.webhook
+                        task.add_done_callback(self._ended)
+                    if not self._under_way:
+                        return
+                    await asyncio.wait(
+                        self._under_way, timeout=self._poll_s, return_when=asyncio.FIRST_COMPLETED
+                    )
+            finally:
+                if self._under_way:
+                    await asyncio.wait(self._under_way, timeout=_GRACE_S)
+                left = list(self._under_way)
+                for task in left:
+                    task.cancel()
+                await asyncio.gather(*left, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._under_way[task]
-        self._woken.set()  # there is room for another
         if not task.cancelled() and (error := task.exception()) is not None:
             self._lost(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
-    def _claim(self, now: float, room: int) -> list[tuple[DeliveryRecord, WebhookRecord]]:
-        busy = [name for name, n in Counter(self._under_way.values()).items() if n >= _EACH]
+    def _claim(
+        self, room: int, busy: Collection[str]
+    ) -> list[tuple[DeliveryRecord, WebhookRecord]]:
+        now = self._clock()
+        if not self._store.n_deliveries(due_at=now):
+            return []
         claimed = self._store.claim_deliveries(
             at=now, lease_s=self._lease_s, limit=room, each=_EACH, busy=busy
         )

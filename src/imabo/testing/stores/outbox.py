@@ -106,6 +106,23 @@ class OutboxCases(Cases):
         with pytest.raises(UnknownStudy):
             store.events("missing")
 
+    def test_whoever_follows_the_list_misses_none(self, store: Store) -> None:
+        """However many write at once, an event is never seen before one with a smaller id."""
+        writers = [Writer(store, f"study {n}") for n in range(3)]
+        seen = [event.id for event in store.events()]
+
+        def write(writer: Writer) -> None:
+            for _ in range(10):
+                writer.drift()
+
+        with ThreadPoolExecutor(3) as pool:
+            done = [pool.submit(write, writer) for writer in writers]
+            while not all(one.done() for one in done):
+                seen += [event.id for event in store.events(after=seen[-1])]
+        seen += [event.id for event in store.events(after=seen[-1])]
+        assert seen == [event.id for event in store.events()]
+        assert len(seen) == 33
+
     def test_a_study_that_is_deleted_leaves_only_that_it_was(self, store: Store) -> None:
         """And one that gets its name has none of its past."""
         writer = Writer(store)
