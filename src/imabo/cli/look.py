@@ -21,7 +21,7 @@ from imabo.cli.output import (
     write_json,
 )
 from imabo.cli.places import Place, TableQuery, place_of
-from imabo.documents import Document, best_document, chance_text, event_document
+from imabo.documents import Document, best_document, chance_text
 
 _COUNTS: Final = ("pulls", "rewards", "pending", "expired", "arms")
 _MOST_EVENTS: Final = 10_000  # that a service gives at once
@@ -128,7 +128,8 @@ def events(options: argparse.Namespace) -> None:
     else:
         found, has_more = found[: options.limit], len(found) > options.limit
     if options.json:
-        write_json({"events": found})
+        at = 0 if options.after is None else -1
+        write_json({"events": found, "next": found[at]["id"] if has_more else None})
         return
     if has_more and options.after is None:
         say("Older ones are left out; see: imabo events --help")
@@ -155,7 +156,8 @@ def _export_events(place: Place, options: argparse.Namespace, kinds: list[str]) 
 
 def events_of(place: Place, study: str, limit: int) -> list[Document]:
     """What happened to a study, the newest last."""
-    return [event_document(event) for event in place.named(study).events(limit)]
+    found: list[Document] = place.events(study, (), limit)["events"]
+    return found
 
 
 def event_text(event: Document, of: str = "") -> str:
