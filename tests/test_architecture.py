@@ -40,6 +40,7 @@ LAYERS: list[set[str]] = [
         "replay",
         "study",
         "insight",
+        "webhooks",
     },
     {"client"},
     {"imabo"},
@@ -54,6 +55,7 @@ HOMES: dict[str, set[str]] = {
     "testing": TEST_TOOLS,
     "server": {
         "anyio",
+        "httpx",
         "prometheus_client",
         "pydantic",
         "pydantic_core",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from imabo.documents import to_datetime
-from imabo.stores.base import LogEntry, StudyRecord
+from imabo.documents import Document, event_document, to_datetime
+from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
 EventKind = Literal["created", "state", "arm", "arms", "space", "drift"]
 
@@ -38,7 +38,7 @@ class Event:
         rewards with model = 'small' fell from 0.8 to 0.2
     """
 
-    kind: EventKind
+    kind: EventKind | str
     at: datetime
     data: Mapping[str, Any]
 
@@ -55,6 +55,8 @@ class Event:
         if self.kind == "state":
             state = "resumed" if data["state"] == "active" else data["state"]
             return f"arm {data['arm']} was {state}"
+        if self.kind != "drift":
+            return _of_the_service(self.kind, data)
         before, after = data["before"], data["after"]
         way = "fell" if after < before else "rose"
         return f"{_what(data)} {way} from {before:.3g} to {after:.3g}"
@@ -77,18 +79,70 @@ def _what(data: Mapping[str, Any]) -> str:
     return "rewards of what is served"
 
 
+_ABOUT: Final = {"key": "the {role} key {name!r}", "webhook": "the webhook {webhook} to {host}"}
+_WORDS: Final = {"deleted": "the study was deleted", "imported": "the study was made from a log"}
+
+
+def _of_the_service(kind: str, data: Mapping[str, Any]) -> str:
+    """What happened to a study as a whole, to a key or to a webhook; a kind of others by its name.
+
+    Example:
+        >>> _of_the_service("key made", {"role": "reader", "name": "page"})
+        "the reader key 'page' was made"
+    """
+    thing, _, done = kind.partition(" ")
+    try:
+        return f"{_ABOUT[thing].format_map(data)} was {done}"
+    except KeyError:
+        return _WORDS.get(kind, kind)
+
+
+def listed_event(record: EventRecord) -> Event:
+    """An event of the store's list, in the study's own units."""
+    if record.kind == "drift":
+        return drift_event(record, record.at, record.data)
+    return Event(record.kind, to_datetime(record.at), dict(record.data))
+
+
+def listed_document(record: EventRecord) -> Document:
+    """An event of the store's list, with its id, its study and its words."""
+    try:
+        shown = event_document(listed_event(record))
+    except (KeyError, TypeError, ValueError):  # data of another version must not hold up the rest
+        plain = Event("", to_datetime(record.at), dict(record.data))
+        shown = event_document(plain) | {"kind": record.kind, "text": record.kind}
+    return {"id": record.id, "study": record.study, **shown}
+
+
+def events_page(
+    store: Store,
+    study: str | None = None,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    kinds: Sequence[str] = (),
+    limit: int,
+) -> Document:
+    """A page of the store's list, as the HTTP API has it; ``next`` is for the page that follows."""
+    found = store.events(study, after=after, before=before, kinds=kinds, limit=limit)
+    more = None
+    if found and len(found) == limit:
+        more = found[0].id if after is None else found[-1].id
+    return {"events": [listed_document(event) for event in found], "next": more}
+
+
 def events_of(record: StudyRecord, changes: Sequence[LogEntry], limit: int) -> list[Event]:
     """The newest events of a study, the oldest of them first."""
     found = [Event("created", to_datetime(record.created_at), {})]
     for entry in changes:
-        if entry.kind in ("state", "arm", "arms", "space"):
-            found.append(Event(entry.kind, to_datetime(entry.at), dict(entry.data or {})))
-        elif entry.kind == "drift":
+        if entry.kind == "drift":
             found.append(drift_event(record, entry.at, entry.data or {}))
+        else:
+            found.append(Event(entry.kind, to_datetime(entry.at), dict(entry.data or {})))
     return found[-limit:] if limit else []
 
 
-def drift_event(record: StudyRecord, at: float, data: Mapping[str, Any]) -> Event:
+def drift_event(record: StudyRecord | EventRecord, at: float, data: Mapping[str, Any]) -> Event:
     """A change of the rewards as the log has it, in the study's own units."""
     low, high = record.reward_range or (0.0, 1.0)
     told = {key: low + (high - low) * data[key] for key in ("before", "after")}

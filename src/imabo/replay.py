@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, get_args
 
 from imabo.arms import Origin
@@ -29,6 +30,7 @@ from imabo.policies.base import Policy
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.stores.base import Store, StudyRecord
+from imabo.stores.outbox import quietly
 
 Entry = dict[str, Any]
 
@@ -102,13 +104,19 @@ def make_again(
     ``StudyExists`` when the store has a study of that name.
     """
     policy, oracle = stored_policy(policy, record.policy), stored_oracle(oracle, record.oracle)
-    store.create(record)
+    # What happened is told to nobody again: only that the study was imported.
+    with quietly():
+        store.create(record)
     try:
-        engine = Engine(store, store.load(record.name), policy, oracle, lambda: record.created_at)
-        return apply_log(engine, entries)
+        with quietly():
+            loaded = store.load(record.name)
+            engine = Engine(store, loaded, policy, oracle, lambda: record.created_at)
+            checked = apply_log(engine, entries)
+        store.note("imported", asdict(checked), at=time.time(), study=record.name)
+        return checked
     except BaseException:
         # By its token, so that never a study of somebody else goes.
-        with suppress(ImaboError):
+        with suppress(ImaboError), quietly():
             if store.find(record.token) == record.name:
                 store.delete(record.name)
         raise

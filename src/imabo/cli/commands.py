@@ -157,13 +157,21 @@ _LOOK: Final = [
     ),
     _command(
         "look:events",
-        "what happened to a study, the newest last",
+        "what happened, to a study or anywhere, the newest last",
         "Lists what happened to a study apart from requests and rewards: arms that were added, "
         "paused, resumed or retired by hand, changes of the space, and changes of the rewards "
-        "that the study noticed by itself (drift).",
+        "that the study noticed by itself (drift). Without a study it lists what happened to all "
+        "of them and to the service itself: keys, webhooks, studies that were deleted; over HTTP "
+        "that needs an admin's key.",
         "imabo events support-answers --limit 20",
-        *_STUDY,
+        _takes("study", "its name; by default all", metavar="STUDY", nargs="?"),
+        *_PLACE,
         _count("--limit", 1, 10_000, 50, "list so many at most, the newest of them (%(default)s)"),
+        _takes(
+            "--kind", "only events of this kind; may be repeated", action="append", metavar="KIND"
+        ),
+        _count("--after", 0, 10**17, None, "list the first ones after this id instead"),
+        _takes("--out", "write all of them as JSON lines to this file", metavar="FILE"),
     ),
     _command(
         "watch:watch",
@@ -332,6 +340,13 @@ _RUN: Final = [
         "access keys of the service: create, list, revoke",
         "",
         "imabo keys create --name dashboard --role reader",
+        load=_load_server,
+    ),
+    Command(
+        "webhook",
+        "tell other services what happens: add, list, remove, deliveries, test",
+        "",
+        "imabo webhook list",
         load=_load_server,
     ),
     Command(

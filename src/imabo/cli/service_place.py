@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import IO, Final
 
 from imabo.cli.console import Step
@@ -47,6 +48,12 @@ class ServicePlace:
     def preview_space(self, name: str, space: Space) -> Document:
         """What another space would do to the arms."""
         return self.named(name).preview_space(space)
+
+    def events(
+        self, study: str | None, kinds: Sequence[str], limit: int, after: int | None = None
+    ) -> Document:
+        """A page of what happened, to a study or anywhere."""
+        return self._client.events(study, after=after, kind=",".join(kinds), limit=limit)
 
     def import_study(self, source: str | IO[bytes], name: str | None, step: Step) -> Imported:
         """Make a study from a log."""

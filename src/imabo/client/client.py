@@ -190,6 +190,36 @@ class _ClientMethods(ABC, Generic[AnyStudy]):
             if answer.n_attempts == 1:
                 raise
 
+    @shared
+    def events(
+        self,
+        study: str | None = None,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        kind: str = "",
+        limit: int = 1000,
+    ) -> Steps[dict[str, Any]]:
+        """A page of what happened: to a study, or, for an admin, in the whole service.
+
+        In plain values, as the API has it: ``events``, the newest last, and ``next`` for the page
+        that follows.
+
+        Args:
+            study: A study's name; None for all studies and the service itself.
+            after: The first events after this id; 0 for the very first.
+            before: The newest before this id.
+            kind: Only these kinds, with commas between them.
+            limit: How many at most, up to 10,000.
+        """
+        asked = {"after": after, "before": before, "kind": kind or None, "limit": limit}
+        params = {name: value for name, value in asked.items() if value is not None}
+        path = path_of(
+            *([] if study is None else ["studies", checks.checked_name(study)]), "events"
+        )
+        call = Call("GET", path, params=params)
+        return (yield from self._session.call(call, answers.document_of))
+
     # --- rewards that wait ----------------------------------------------------------------------
 
     @property

@@ -1,4 +1,4 @@
-"""``imabo serve`` and ``imabo keys``: the service and its access keys from the shell."""
+"""``imabo serve``, ``imabo keys`` and ``imabo webhook``: the service from the shell."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from imabo.documents import stamp, to_datetime
 from imabo.errors import InvalidSetting, MissingExtra
+from imabo.server import webhook_commands
 from imabo.server.access import RANKS, make_key
 from imabo.server.settings import MEANINGS, Settings, read_settings
 from imabo.space.scalars import show
@@ -22,7 +23,7 @@ from imabo.stores.base import KeyRecord, Store
 
 
 def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add ``serve`` and ``keys`` to the command line."""
+    """Add ``serve``, ``keys`` and ``webhook`` to the command line."""
     serving = commands.add_parser(
         "serve",
         help="serve studies over HTTP",
@@ -50,6 +51,7 @@ def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     for parser in (creating, listing, revoking):
         _add_sources(parser, ["store"])
         parser.add_argument("--json", action="store_true", help="one JSON document")
+    webhook_commands.add_parser(commands, _add_sources, _settings)
 
 
 def serve(options: argparse.Namespace) -> int:

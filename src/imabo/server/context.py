@@ -37,6 +37,7 @@ from imabo.server.problems import (
 )
 from imabo.server.readiness import Readiness
 from imabo.server.registry import Registry
+from imabo.server.sender import Sender
 from imabo.server.settings import Settings
 from imabo.stores.base import KeyRecord
 from imabo.study import Study
@@ -85,6 +86,7 @@ class Parts:
     access: Access
     metrics: Metrics
     readiness: Readiness
+    sender: Sender
     exports: anyio.CapacityLimiter
     imports: anyio.CapacityLimiter
     stopping: Stopping = field(default_factory=Stopping)

@@ -70,6 +70,11 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "description": "The arm's id.",
         "example": 3,
     },
+    "webhook": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+        "description": "The webhook's id.",
+        "example": "9f2c4e01ab37",
+    },
     "figure": {
         "schema": {"type": "string", "enum": list(insight.FIGURES)},
         "description": "The figure's name.",

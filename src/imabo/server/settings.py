@@ -99,6 +99,10 @@ class Settings:
         2_000, "connections that may be open at once; more are refused for the moment", 1, 1_000_000
     )
 
+    allow_private_webhooks: bool = _setting(
+        False, "send webhooks to addresses of private networks and of this machine, too"
+    )
+
     def __post_init__(self) -> None:
         for name in _FIELDS:
             _check(name, getattr(self, name), name)

@@ -13,7 +13,6 @@ from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 
 MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
-MAX_EVENTS = 10_000  # of one request
 MAX_ARMS = 10_000  # of one request that adds them
 
 _SPACE: JsonDict = {
@@ -204,12 +203,6 @@ class PageQuery(Query):
     limit: int = Field(100, ge=1, le=MAX_PULLS)
 
 
-class EventsQuery(Query):
-    """How many events, the newest of them."""
-
-    limit: int = Field(100, ge=0, le=MAX_EVENTS)
-
-
 class LevelQuery(Query):
     """How sure an interval is to be."""
 
@@ -339,21 +332,6 @@ class BestAnswer(BaseModel):
         description="when the study last noticed a change: mean, interval and n_rewards are of "
         "the rewards after it; null when it never did"
     )
-
-
-class EventAnswer(BaseModel):
-    """Something that happened to a study, as values and in words."""
-
-    kind: Literal["created", "state", "arm", "arms", "space", "drift"]
-    at: Time
-    data: dict[str, Any] = Field(examples=[{"arm": 3, "state": "paused"}])
-    text: str = Field(examples=["arm 3 was paused"])
-
-
-class EventsAnswer(BaseModel):
-    """The newest events, the oldest of them first."""
-
-    events: list[EventAnswer]
 
 
 class ExpiredAnswer(BaseModel):

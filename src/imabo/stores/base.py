@@ -48,7 +48,8 @@ follow from it; what the facts mean is the business of policies. In prose, which
   has doubled, one milestone stays for each multiple, the first at or after it. So there are about
   64 to 128, however long the study. ``prune`` leaves them; a study that is older than milestones
   has none of its early days.
-* Beside the studies a store keeps access keys, as hashes that mean nothing to it.
+* Beside the studies a store keeps access keys, as hashes that mean nothing to it; and the list of
+  all that happened, with the webhooks that are told of it (``imabo.stores.outbox``).
 """
 
 from __future__ import annotations
@@ -65,12 +66,13 @@ from imabo.errors import RewardConflict
 from imabo.space import Config
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord, Keys
+from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.rules import Rewarded, steady
 
 __all__ = [
-    "ArmRecord", "Change", "Expired", "History", "KeyRecord", "Keys", "LogEntry", "Milestone",
-    "NewArm", "NewPull", "Placed", "PullRecord", "Rewarded", "Snapshot", "StaleView", "Store",
-    "StudyRecord", "steady",
+    "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired", "History", "KeyRecord",
+    "Keys", "LogEntry", "Milestone", "NewArm", "NewPull", "Outbox", "Placed", "PullRecord",
+    "Rewarded", "Snapshot", "StaleView", "Store", "StudyRecord", "WebhookRecord", "steady",
 ]  # fmt: skip
 
 
@@ -198,7 +200,7 @@ class Change:
     memory: Mapping[str, Any] | None = None
 
 
-class Store(History, Keys):
+class Store(History, Keys, Outbox):
     """Where studies live. Safe to share between threads.
 
     Attributes:

@@ -9,13 +9,13 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from imabo.checks import checked_record, require_same, stored_oracle, stored_policy
-from imabo.documents import best_document, event_document, study_document
+from imabo.documents import best_document, study_document
 from imabo.errors import StudyExists, UnknownStudy
 from imabo.server.access import may_see, require_name
 from imabo.server.context import Context, in_thread, respond
 from imabo.server.problems import invalid_request, unknown_study
 from imabo.server.registry import Registry
-from imabo.server.wire import EventsQuery, LevelQuery, PruneBody, SpaceBody, StudyBody
+from imabo.server.wire import LevelQuery, PruneBody, SpaceBody, StudyBody
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.study import Study
@@ -102,15 +102,6 @@ async def best(context: Context) -> Response:
     """The arm to keep if learning stopped now, with an interval for its mean."""
     level = context.checked_query(LevelQuery).level
     return respond(best_document(await context.with_study(lambda study: study.best(level))))
-
-
-async def events(context: Context) -> Response:
-    """What happened to a study, the newest last: changes by hand, and of the world."""
-    limit = context.checked_query(EventsQuery).limit
-    found = await context.with_study(
-        lambda study: [event_document(event) for event in study.events(limit)]
-    )
-    return respond({"events": found})
 
 
 async def expire(context: Context) -> Response:

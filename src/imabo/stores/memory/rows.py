@@ -13,6 +13,7 @@ from imabo.arms import ArmState, PullState, Restart, Tally
 from imabo.stores.base import ArmRecord, NewArm, NewPull, StaleView, StudyRecord
 from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
+from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
 from imabo.stores.rules import is_milestone, is_wider, superfluous
 
@@ -229,6 +230,10 @@ class AllRows:
         self.lock = threading.RLock()
         self.studies: dict[str, StudyRows] = {}
         self.keys: dict[str, KeyRecord] = {}
+        self.events: list[tuple[str | None, EventRecord]] = []  # with the study's token
+        self.webhooks: dict[str, WebhookRecord] = {}
+        self.deliveries: dict[int, DeliveryRecord] = {}
+        self._n_events = self._n_deliveries = 0
         self.is_closed = False
 
     def check(self) -> None:
@@ -245,3 +250,51 @@ class AllRows:
         if token not in (None, study.record.token):
             raise study_replaced(name)
         return study
+
+    # --- what happened, and whom to tell ------------------------------------------------------
+
+    def list_event(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        at: float,
+        study: str | None = None,
+        record: StudyRecord | None = None,
+    ) -> EventRecord:
+        """Put an event into the list; one of a study has its record."""
+        self._n_events += 1
+        ends = None if record is None else record.reward_range
+        event = EventRecord(self._n_events, study, kind, at, data, ends)
+        self.events.append((None if record is None else record.token, event))
+        return event
+
+    def add_event(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        at: float,
+        study: str | None = None,
+        record: StudyRecord | None = None,
+    ) -> EventRecord:
+        """As ``list_event``, and queue its deliveries."""
+        event = self.list_event(kind, data, at, study, record)
+        if not is_quiet():
+            for webhook in self.webhooks.values():
+                if wants(webhook, event):
+                    self.queue(webhook, event)
+        return event
+
+    def queue(self, webhook: WebhookRecord, event: EventRecord) -> int:
+        """Queue a delivery; its id."""
+        self._n_deliveries += 1
+        number = self._n_deliveries
+        self.deliveries[number] = DeliveryRecord(
+            number, webhook.id, event, "pending", 0, 0.0, None, None, None
+        )
+        return number
+
+    def forget_events(self, name: str, token: str, at: float) -> None:
+        """Take a study's events from the list, and list that it was deleted."""
+        self.events = [(owner, event) for owner, event in self.events if owner != token]
+        if not is_quiet():
+            self.add_event("deleted", {}, at, name)

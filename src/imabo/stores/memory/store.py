@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,12 +25,13 @@ from imabo.stores.base import (
 from imabo.stores.history import LogEntry
 from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
+from imabo.stores.memory.outbox import MemoryOutbox
 from imabo.stores.memory.rows import EXPIRED, PENDING, PRUNED, REWARDED, AllRows, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rules import Rewarded, numbered, steady
 
 
-class MemoryStore(MemoryHistory, MemoryKeys, Store):
+class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
     """Keeps studies in this process, about 60 bytes a pull; for experiments and simulations.
 
     Example:
@@ -55,6 +57,7 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
             if self.find(study.token) is not None:
                 raise misfit(f"the token {study.token!r} is another study's")
             self._all.studies[study.name] = StudyRows(study)
+            self._all.add_event("created", {}, study.created_at, study.name, study)
 
     def names(self) -> list[str]:
         with self._all.lock:
@@ -72,8 +75,9 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
 
     def delete(self, name: str) -> None:
         with self._all.lock:
-            self._all.study(name)
+            token = self._all.study(name).record.token
             del self._all.studies[name]
+            self._all.forget_events(name, token, time.time())
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
@@ -238,6 +242,7 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
             if change.memory is not None:
                 study.memory, study.memory_seq = change.memory, study.seq
             study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
+            self._all.add_event(change.kind, change.data, at, name, study.record)
             return study.seq
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:

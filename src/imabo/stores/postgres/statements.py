@@ -321,6 +321,7 @@ PUT_KEY: Final = _sql(f"""
     RETURNING id
 """)
 KEYS: Final = _sql(f"SELECT {columns(KeyRecord)} FROM imabo_keys ORDER BY created_at, id")
+LOCK_KEY: Final = _sql(f"SELECT {columns(KeyRecord)} FROM imabo_keys WHERE id = %(id)s FOR UPDATE")
 REVOKE_KEY: Final = _sql("""
     UPDATE imabo_keys SET revoked_at = coalesce(revoked_at, %(at)s) WHERE id = %(id)s RETURNING id
 """)
