@@ -32,6 +32,7 @@ LAYERS: list[set[str]] = [
     {"policies", "oracles", "stores"},
     {
         "checks",
+        "defaults",
         "documents",
         "events",
         "engine",
@@ -41,7 +42,7 @@ LAYERS: list[set[str]] = [
         "study",
         "insight",
     },
-    {"client"},
+    {"client", "decorator"},
     {"imabo"},
     {"demo", "server", "testing"},
     {"cli"},

@@ -190,7 +190,7 @@ class Study:
 
         Telling the same value again changes nothing, so a report may be retried. Another value is
         ``RewardConflict``, an id that was never handed out ``UnknownPull``, anything but a finite
-        number in the reward range ``InvalidReward``. One that comes after the window counts, too.
+        number in the reward range ``InvalidReward``; True is 1.0. After the window it counts, too.
         """
         (refused,) = self.tell_many([(pull_id, reward)])
         if refused is not None:
