@@ -186,6 +186,19 @@ _LOOK: Final = [
 ]
 _STEP_IN: Final = [
     _command(
+        "declare:create",
+        "make a study from a file that declares it",
+        "Makes a study, or finds that it is there already, from a TOML or JSON file with name, "
+        "space, and what Study.create takes besides: forbid, reward_range, window_s, policy, "
+        "oracle, seed. In TOML a parameter is a table:\n\n"
+        '[space.model]  type = "choice", values = ["small", "large"]\n\n'
+        "The space may also have the form that imabo space --json prints.",
+        "imabo create study.toml",
+        _takes("file", "TOML, or JSON where its name ends in .json (- for stdin)", metavar="FILE"),
+        _takes("--name", "for the study; by default the one in the file"),
+        *_PLACE,
+    ),
+    _command(
         "step_in:put_states",
         "stop serving arms until they are resumed",
         "Stops serving arms until imabo resume; what is known of them stays.",
