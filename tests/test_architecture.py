@@ -24,7 +24,7 @@ SOURCE = Path(imabo.__file__).parent
 # Each row may import from the rows above it and from itself; SEPARATE parts of one row may not
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
-    {"errors", "spelling"},
+    {"errors", "markup", "spelling"},
     {"space", "memory", "magnitude", "beliefs", "counters"},
     {"arms"},
     {"bounds", "confidence", "drift", "settings", "density", "evaluation", "gaussian"},
@@ -38,6 +38,7 @@ LAYERS: list[set[str]] = [
         "engine",
         "recommend",
         "export",
+        "frames",
         "replay",
         "study",
         "insight",

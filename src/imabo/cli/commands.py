@@ -269,14 +269,14 @@ _MOVE: Final = [
     _command(
         "move:export",
         "write a study to a file",
-        "Writes a study as JSON lines (everything that happened, for imabo import) or as CSV (a "
-        "row a request). The file appears when all of it is there.",
+        "Writes a study as JSON lines (everything that happened, for imabo import), or as CSV or "
+        "Parquet (a row a request). The file appears when all of it is there.",
         "imabo export support-answers --out pulls.csv",
         *_STUDY,
         _takes(
             "--format",
-            "by default what the file's name ends with, else jsonl",
-            choices=("jsonl", "csv"),
+            "by default what the file's name ends with, jsonl where it has no ending",
+            choices=("jsonl", "csv", "parquet"),
         ),
         _takes("--out", "standard output by default", metavar="FILE"),
     ),

@@ -116,13 +116,16 @@ def values_text(name: str) -> str:
         >>> values_text("port"), values_text("retention_s")
         ('8766; from 0 to 65535', 'none; from 1 to 1e+10')
     """
-    default, (low, high) = _FIELDS[name].default, _FIELDS[name].metadata["ends"]
+    default: object = _FIELDS[name].default
+    low, high = _FIELDS[name].metadata["ends"]
     if isinstance(default, bool):
         return "on" if default else "off"
-    shown = {None: "none"}.get(default) or (default if isinstance(default, str) else f"{default:g}")
+    if isinstance(default, str):
+        return default
     if isinstance(default, int):
         return f"{default}; from {low} to {high}"
-    return shown if isinstance(default, str) else f"{shown}; from {low:g} to {high:g}"
+    shown = f"{default:g}" if isinstance(default, float) else "none"
+    return f"{shown}; from {low:g} to {high:g}"
 
 
 def read_settings(
