@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from typing import TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from imabo.checks import checked_name
 from imabo.cli.console import CountedLines, Step, ended_by_signals, progress
@@ -44,9 +44,8 @@ def export(options: argparse.Namespace) -> None:
             else written(options.out, binary=is_binary)
         )
         with progress("export", lines) as step, target as file:
-            study.export(
-                file if is_binary else cast(TextIO, CountedLines(cast(TextIO, file), step)), form
-            )
+            counted = file if is_binary else CountedLines(cast(TextIO, file), step)
+            study.export(cast("IO[Any]", counted), form)
     if options.out is not None:
         _tell_written(options, form)
 
