@@ -136,7 +136,8 @@ def unauthorized(what: str, why: str) -> Refusal:
         "unauthorized",
         what,
         why,
-        "send 'Authorization: Bearer <key>' with a key that 'imabo keys create' made",
+        "send 'Authorization: Bearer <key>' (Client(url, key=...), or IMABO_KEY) with a key "
+        "that 'imabo keys create' made",
         headers={"WWW-Authenticate": "Bearer"},
     )
 
