@@ -109,6 +109,11 @@ class Rewards:
                 replica.expire(replica.expiry.limit(now))
 
 
+def thumb(value: object) -> object:
+    """True and False as the rewards that they are; everything else as it is."""
+    return float(value) if isinstance(value, bool) else value
+
+
 def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
     """A reward: a finite number within the ends, and small enough to work with; True is 1.0."""
     if isinstance(reward, numbers.Real | np.bool_):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic.config import JsonDict, JsonValue
 
 from imabo import oracles, policies
+from imabo.engine.rewards import thumb
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 
@@ -140,14 +141,10 @@ class AskBody(Body):
     context: Any = Field(None, description="kept with the pulls; at most 16,384 bytes")
 
 
-def _number(value: object) -> object:
-    return float(value) if isinstance(value, bool) else value
-
-
 # A thumb is true or false for those who send it: 1.0 or 0.0.
 Reward = Annotated[
     float,
-    BeforeValidator(_number),
+    BeforeValidator(thumb),
     WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "boolean"}]}),
 ]
 
