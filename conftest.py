@@ -64,6 +64,7 @@ FAST: Final = (
     "tests/gaussian",
     "tests/space",
     "tests/evaluation",
+    "tests/decorator",
 )
 ORDER: Final = tuple(ROOT.joinpath(name).parts for name in (*APART, *FAST))
 LEFT_OUT: Final = ("service", "slow", "long")

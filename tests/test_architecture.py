@@ -24,7 +24,7 @@ SOURCE = Path(imabo.__file__).parent
 # Each row may import from the rows above it and from itself; SEPARATE parts of one row may not
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
-    {"errors"},
+    {"errors", "markup", "spelling"},
     {"space", "memory", "magnitude", "beliefs", "counters"},
     {"arms"},
     {"bounds", "confidence", "drift", "settings", "density", "evaluation", "gaussian"},
@@ -32,17 +32,19 @@ LAYERS: list[set[str]] = [
     {"policies", "oracles", "stores"},
     {
         "checks",
+        "defaults",
         "documents",
         "events",
         "engine",
         "recommend",
         "export",
+        "frames",
         "replay",
         "study",
         "insight",
         "webhooks",
     },
-    {"client"},
+    {"client", "decorator"},
     {"imabo"},
     {"demo", "server", "testing"},
     {"cli"},

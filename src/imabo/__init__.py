@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
+from imabo.decorator import tuned
 from imabo.engine.requests import Request
 from imabo.events import Event
 from imabo.recommend import Best
@@ -31,6 +32,7 @@ __all__ = [
     "errors",
     "oracles",
     "policies",
+    "tuned",
 ]
 
 

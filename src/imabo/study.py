@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Self, TextIO, TypeVar, cast, overload
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from imabo import checks
 from imabo.arms import ActiveSet, Arm, ArmState, Pull
@@ -20,6 +20,7 @@ from imabo.engine.requests import Asked, Request
 from imabo.errors import ImaboError, KeyConflict
 from imabo.events import Event, events_of
 from imabo.export import export
+from imabo.frames import StudyFrames
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
@@ -38,7 +39,7 @@ def _fact(read: Callable[[Engine], T], doc: str) -> T:
     return cast(T, property(lambda study: read(study._engine), doc=doc))
 
 
-class Study:
+class Study(StudyFrames):
     """One thing being tuned: ask which configuration to serve, tell how it went.
 
     Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
@@ -190,7 +191,7 @@ class Study:
 
         Telling the same value again changes nothing, so a report may be retried. Another value is
         ``RewardConflict``, an id that was never handed out ``UnknownPull``, anything but a finite
-        number in the reward range ``InvalidReward``. One that comes after the window counts, too.
+        number in the reward range ``InvalidReward``; True is 1.0. After the window it counts, too.
         """
         (refused,) = self.tell_many([(pull_id, reward)])
         if refused is not None:
@@ -302,11 +303,11 @@ class Study:
             yield from page
             after = int(page[-1].id.rpartition("-")[2])
 
-    def export(self, target: str | PathLike[str] | TextIO, format: str | None = None) -> None:  # noqa: A002
-        """Write the study to a file: JSON lines (the whole log) or CSV (a row a pull).
+    def export(self, target: str | PathLike[str] | IO[Any], format: str | None = None) -> None:  # noqa: A002
+        """Write the study to a file: JSON lines (the whole log), CSV or Parquet (a row a pull).
 
-        The lines hold everything that happened, in order; ``Study.replay`` reads them. ``target``
-        is a path or an open file; ``format`` (``"jsonl"``, ``"csv"``), what the path ends with.
+        The lines hold all that happened; ``Study.replay`` reads them. ``target`` is a path or an
+        open file; ``format`` (``jsonl``, ``csv``, ``parquet``), what the path ends with.
         """
         export(self, self.store, target, format)
 

@@ -284,3 +284,23 @@ def test_a_query_that_makes_no_sense_is_refused(
 def test_a_time_that_is_none_is_refused(api: Api, before: str) -> None:
     answer = api.http.post(f"{api.path}/prune", json={"before": before})
     assert code_of(answer, 422) == "invalid_request"
+
+
+def test_a_name_that_is_nearly_one_is_told_to_those_who_may_see_it() -> None:
+    keys = {"all": ("reader", None), "one": ("reader", ("other",))}
+    running = RunningServer(keys={"admin": ("admin", None), **keys})
+    with running as server, httpx.Client(base_url=server.url) as http:
+
+        def asked(key: str, name: str) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {server.keys[key]}"}
+            return http.get(f"/v1/studies/{name}", headers=headers)
+
+        admin = {"Authorization": f"Bearer {server.keys['admin']}"}
+        http.post("/v1/studies", json=study_body("support-answers"), headers=admin)
+        assert "write 'support-answers'" in asked("all", "suport-answers").json()["fix"]
+        # One key may not see it: near or not, there or not, the words are the same.
+        fixes = {
+            asked("one", name).json()["fix"]
+            for name in ("suport-answers", "support-answers", "zzz")
+        }
+        assert fixes == {"check the name, or create the study first"}

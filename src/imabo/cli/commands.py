@@ -194,6 +194,19 @@ _LOOK: Final = [
 ]
 _STEP_IN: Final = [
     _command(
+        "declare:create",
+        "make a study from a file that declares it",
+        "Makes a study, or finds that it is there already, from a TOML or JSON file with name, "
+        "space, and what Study.create takes besides: forbid, reward_range, window_s, policy, "
+        "oracle, seed. In TOML a parameter is a table:\n\n"
+        '[space.model]  type = "choice", values = ["small", "large"]\n\n'
+        "The space may also have the form that imabo space --json prints.",
+        "imabo create study.toml",
+        _takes("file", "TOML, or JSON where its name ends in .json (- for stdin)", metavar="FILE"),
+        _takes("--name", "for the study; by default the one in the file"),
+        *_PLACE,
+    ),
+    _command(
         "step_in:put_states",
         "stop serving arms until they are resumed",
         "Stops serving arms until imabo resume; what is known of them stays.",
@@ -264,14 +277,14 @@ _MOVE: Final = [
     _command(
         "move:export",
         "write a study to a file",
-        "Writes a study as JSON lines (everything that happened, for imabo import) or as CSV (a "
-        "row a request). The file appears when all of it is there.",
+        "Writes a study as JSON lines (everything that happened, for imabo import), or as CSV or "
+        "Parquet (a row a request). The file appears when all of it is there.",
         "imabo export support-answers --out pulls.csv",
         *_STUDY,
         _takes(
             "--format",
-            "by default what the file's name ends with, else jsonl",
-            choices=("jsonl", "csv"),
+            "by default what the file's name ends with, jsonl where it has no ending",
+            choices=("jsonl", "csv", "parquet"),
         ),
         _takes("--out", "standard output by default", metavar="FILE"),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from imabo.cli.console import Step
 from imabo.cli.places import TableQuery
@@ -20,6 +20,10 @@ class ServicePlace:
     def __init__(self, url: str, key: str | None) -> None:
         self._client = Client(url, key=key, timeout_s=_TIMEOUT_S, retries=1, flush_s=0.0)
         self.delete, self.close = self._client.delete, self._client.close
+
+    def create(self, name: str, settings: dict[str, Any]) -> Document:
+        """Make a study, or find that it is there; see ``Client.create``."""
+        return dict(self._client.create(name, **settings).facts().document)
 
     def named(self, name: str) -> RemoteStudy:
         """A study to call."""

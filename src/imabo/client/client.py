@@ -116,7 +116,9 @@ class _ClientMethods(ABC, Generic[AnyStudy]):
             settings["seed"] = str(checks.checked_seed(seed))
         call = Call("POST", path_of("studies"), json_of(**settings))
         facts = yield from self._session.call(call, answers.facts_of)
-        return self._study(facts.name, facts)
+        study = self._study(facts.name, facts)
+        study._begin_with(space)
+        return study
 
     @shared
     def open(self, name: str) -> Steps[AnyStudy]:

@@ -9,7 +9,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
 
 from imabo.arms import Pull
@@ -19,17 +18,18 @@ from imabo.client.http import Call, json_of, path_of
 from imabo.client.outbox import MOST_REWARDS, rewards_call
 from imabo.client.session import Session
 from imabo.client.steps import SharedMethod, Steps, shared, within
+from imabo.defaults import DEFAULT_PREFIX, check_default, default_pull
 from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request
 from imabo.engine.rewards import checked_reward
 from imabo.errors import ImaboError, InvalidSetting, StoreClosed, Unavailable, UnknownPull
 from imabo.settings import is_number
+from imabo.space import Space
 from imabo.space.scalars import show
 
 LONGEST_S: Final = 86_400.0  # that anything may be allowed to take
 MOST_PULLS: Final = 1000  # of one call
 _PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
-_DEFAULT_PREFIX: Final = "default-"  # no study's ids start so
 
 _log = logging.getLogger(__name__)
 
@@ -77,12 +77,36 @@ class StudyLoop:
         self._name = checked_name(name)
         self._path = path_of("studies", self._name)
         self._known = known
+        self._first_space = None if known is None else known.space
+        self._good_default: dict[str, Any] | None = None  # the last one that was checked
         self._is_closed = False
 
     @property
     def name(self) -> str:
         """The study's name."""
         return self._name
+
+    @property
+    def known_space(self) -> Space | None:
+        """The space as it was when this client last read it, without a call; None before that."""
+        return None if self._known is None else self._known.space
+
+    def _begin_with(self, space: Space) -> None:
+        """Judge defaults by the space that the program declares, not by the service's of today.
+
+        What an operator changes later must not refuse a default that the program was written with.
+        """
+        self._first_space = space
+
+    def check_default(self, default: dict[str, Any]) -> None:
+        """Refuse a default as ``ask`` would, without a call: at the start, not in an outage.
+
+        It is compared with the space of ``create``, or as ``open`` found it; after ``study`` the
+        space is not known, and any dict will do.
+        """
+        if default != self._good_default:
+            check_default(default, self._first_space)
+            self._good_default = dict(default)
 
     def __repr__(self) -> str:
         # Without a call: debuggers and logs look at things whether or not the service is there.
@@ -112,12 +136,14 @@ class StudyLoop:
             key: Names this request, in at most 200 characters: asked again with the same key, the
                 study gives the same pulls. At most 1,000 pulls then.
             context: JSON-safe values to store with the pull, at most 16,384 bytes.
-            default: A configuration to serve when the service gives none.
+            default: A configuration to serve when the service gives none. One that the space as
+                ``create`` or ``open`` found it does not allow is ``InvalidConfig``.
             deadline_s: How long the answer may take in all, in seconds. With a default it is the
                 client's ``timeout_s`` when left out; without one there is then no limit but that
                 of each attempt.
         """
-        _check_default(default)
+        if default is not None:
+            self.check_default(default)
         wanted = Request(1 if count is None else count, key, context)
         if deadline_s is None and default is not None:
             deadline_s = self._session.service.timeout_s
@@ -179,18 +205,7 @@ class StudyLoop:
             session.breaker.record(answered)
             if session.defaults.add(1):
                 _log.warning("study %r serves the default: %s", self._name, error)
-        # No study knows these pulls, and their rewards go nowhere.
-        return [
-            Pull(
-                id=f"{_DEFAULT_PREFIX}{secrets.token_hex(8)}",
-                arm=0,
-                config=dict(default),
-                reason="default",
-                served_at=datetime.now(UTC),
-                context=request.context,
-            )
-            for _ in range(request.count)
-        ]
+        return [default_pull(default, request.context) for _ in range(request.count)]
 
     @shared
     def tell(self, pull_id: str, reward: float, *, wait: bool = True) -> Steps[None]:
@@ -203,7 +218,7 @@ class StudyLoop:
 
         Args:
             pull_id: Of a pull of this study.
-            reward: A number in the study's range.
+            reward: A number in the study's range; True and False are 1.0 and 0.0.
             wait: False to return at once and send it in the background.
         """
         self._check_open()
@@ -289,7 +304,7 @@ class StudyLoop:
         """A reward, checked; None where it waits already, or belongs to a default."""
         # Without the study's range at hand the service judges.
         value = checked_reward(reward, None if self._known is None else self._known.reward_range)
-        if isinstance(pull_id, str) and pull_id.startswith(_DEFAULT_PREFIX):
+        if isinstance(pull_id, str) and pull_id.startswith(DEFAULT_PREFIX):
             return None
         self._check_id(pull_id)
         outbox = self._session.outbox
@@ -334,15 +349,6 @@ class StudyLoop:
             studies[token] = yield from self._session.call(call, name_of, deadline=deadline)
             if studies[token] != self._name:
                 raise self._unknown_pull(pull_id)
-
-
-def _check_default(default: object) -> None:
-    if default is not None and not isinstance(default, dict):
-        raise InvalidSetting(
-            f"default is {show(default)}",
-            "it must be a configuration, a dict of the parameters' values",
-            "pass what your application serves without imabo",
-        )
 
 
 def _checked_deadline(seconds: object) -> float:

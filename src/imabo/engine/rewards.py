@@ -8,6 +8,8 @@ import numbers
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from imabo.drift import Drift, find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
@@ -107,9 +109,14 @@ class Rewards:
                 replica.expire(replica.expiry.limit(now))
 
 
+def thumb(value: object) -> object:
+    """True and False as the rewards that they are; everything else as it is."""
+    return float(value) if isinstance(value, bool) else value
+
+
 def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
-    """A reward: a finite number within the ends, and small enough to work with."""
-    if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
+    """A reward: a finite number within the ends, and small enough to work with; True is 1.0."""
+    if isinstance(reward, numbers.Real | np.bool_):
         try:
             value = float(reward)
         except OverflowError:  # an integer beyond the largest float

@@ -10,16 +10,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from imabo.documents import stamp, to_datetime
 from imabo.errors import InvalidSetting, MissingExtra
 from imabo.server import webhook_commands
 from imabo.server.access import RANKS, make_key
-from imabo.server.settings import MEANINGS, Settings, read_settings
+from imabo.server.settings import MEANINGS, Settings, read_settings, values_text
 from imabo.space.scalars import show
 from imabo.stores import open_store
 from imabo.stores.base import KeyRecord, Store
+
+_METAVARS: Final = {"store": "URL", "host": "ADDRESS", "log_format": "FORMAT"}
 
 
 def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -133,11 +135,13 @@ def _add_sources(parser: argparse.ArgumentParser, names: list[str]) -> None:
     parser.add_argument("--config", metavar="FILE", help="TOML file of settings (or IMABO_CONFIG)")
     for name in names:
         flag, default = f"--{name.replace('_', '-')}", defaults[name]
-        text = f"{MEANINGS[name]} ({default})"
+        text = f"{MEANINGS[name]} [{values_text(name)}]"
         if isinstance(default, bool):
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
         else:
-            parser.add_argument(flag, metavar=name.rpartition("_")[0].upper() or "X", help=text)
+            unit = name.rpartition("_")[2].upper()
+            metavar = _METAVARS.get(name) or {"S": "SECONDS", "BYTES": "BYTES"}.get(unit, "N")
+            parser.add_argument(flag, metavar=metavar, help=text)
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -113,6 +113,25 @@ _FIELDS: Final = {setting.name: setting for setting in fields(Settings)}
 MEANINGS: Final[Mapping[str, str]] = {n: f.metadata["meaning"] for n, f in _FIELDS.items()}
 
 
+def values_text(name: str) -> str:
+    """What a setting is by default and may be, for the help.
+
+    Example:
+        >>> values_text("port"), values_text("retention_s")
+        ('8766; from 0 to 65535', 'none; from 1 to 1e+10')
+    """
+    default: object = _FIELDS[name].default
+    low, high = _FIELDS[name].metadata["ends"]
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    if isinstance(default, str):
+        return default
+    if isinstance(default, int):
+        return f"{default}; from {low} to {high}"
+    shown = f"{default:g}" if isinstance(default, float) else "none"
+    return f"{shown}; from {low:g} to {high:g}"
+
+
 def read_settings(
     flags: Mapping[str, object], environ: Mapping[str, str], path: str | None = None
 ) -> Settings:

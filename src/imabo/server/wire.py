@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict, JsonValue
 
 from imabo import oracles, policies
+from imabo.engine.rewards import thumb
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 
@@ -139,19 +140,27 @@ class AskBody(Body):
     context: Any = Field(None, description="kept with the pulls; at most 16,384 bytes")
 
 
+# A thumb is true or false for those who send it: 1.0 or 0.0.
+Reward = Annotated[
+    float,
+    BeforeValidator(thumb),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "boolean"}]}),
+]
+
+
 class RewardBody(Body):
     """The reward of a pull."""
 
     model_config = _examples({"reward": 0.8})
 
-    reward: float
+    reward: Reward
 
 
 class PullReward(Body):
     """The reward of one pull of many."""
 
     pull: PullId
-    reward: float
+    reward: Reward
 
 
 class RewardsBody(Body):
