@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
-from imabo.engine.requests import Request
+from imabo.engine.requests import Request, Reward
 from imabo.events import Event
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
@@ -26,6 +26,7 @@ __all__ = [
     "Int",
     "Pull",
     "Request",
+    "Reward",
     "Space",
     "Study",
     "errors",

@@ -7,16 +7,18 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
+from imabo.documents import own_key
 from imabo.errors import InvalidSetting
 from imabo.stores.base import ArmRecord, LogEntry, Store
 
 if TYPE_CHECKING:
     from imabo.study import Study
 
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet compute a cell
 FORMAT: Final = 1  # of the JSON lines; a reader refuses what it does not know
 
 
@@ -72,6 +74,7 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
         names += [name for name in arm.config if name not in names]
     writer = csv.writer(file)
     pull_columns = ["id", "arm", "reason", "state", "reward", "served_at", "rewarded_at", "context"]
+    pull_columns += ["key", "part"]
     writer.writerow(pull_columns + [f"config.{name}" for name in names])
     for pull in study:
         writer.writerow(
@@ -84,6 +87,8 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
                 _iso(pull.served_at),
                 _iso(pull.rewarded_at),
                 "" if pull.context is None else json.dumps(pull.context),
+                _text(pull.key),
+                "" if pull.key is None else pull.part,
                 # JSON cells, so that true, "true", null and an absent parameter stay apart.
                 *(json.dumps(pull.config[n]) if n in pull.config else "" for n in names),
             ]
@@ -130,7 +135,7 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
     if entry.kind == "ask" and entry.arm is not None:
         config = arms[entry.arm].config
         line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
-        line |= entry.data or {}
+        line |= _asked_with(entry.data or {})
     elif entry.kind == "tell":
         line |= {"pull": entry.pull, "reward": entry.reward}
     else:
@@ -138,6 +143,18 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
         if entry.kind == "arms":
             line["configs"] = [arms[arm].config for arm in _named(entry)]
     return line
+
+
+def _asked_with(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the caller gave: not the key that a client made for its retries."""
+    if own_key(data.get("key")) is not None:
+        return data
+    return {name: value for name, value in data.items() if name == "context"}
+
+
+def _text(text: str | None) -> str:
+    """A text of the caller's as a cell that no spreadsheet takes for a formula."""
+    return "" if text is None else f"'{text}" if text[:1] in _FORMULAS else text
 
 
 def _iso(moment: datetime | None) -> str:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
 from imabo.arms import Origin
@@ -20,7 +20,7 @@ from imabo.checks import (
 from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.asks import checked_request
-from imabo.engine.requests import Request
+from imabo.engine.requests import CheckedRequest, Request
 from imabo.engine.rewards import checked_reward
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
@@ -186,7 +186,7 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
         number = engine.replica.view.totals.n_pulls + 1
-        (asked,) = engine.asks.serve([checked_request(Request(context=entry.get("context")))])
+        (asked,) = engine.asks.serve([_request(engine, entry)])
         (pull,) = [] if isinstance(asked, KeyConflict) else asked.pulls
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
         return (number, pull.arm, pull.reason, pull.config), logged
@@ -231,15 +231,27 @@ def _follow(engine: Engine, entry: Entry) -> tuple[object, object]:
     replica = engine.replica
     number, proposal = replica.view.totals.n_pulls + 1, None
     reason = entry["reason"]
-    context = checked_request(Request(context=entry.get("context"))).context
+    request = _request(engine, entry)
     if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
         raise TypeError(f"reason {show(reason)}")
     if reason in _ADMITTING:
         config = replica.view.space.validate(entry["config"])
         proposal = Proposal(config, **_descent(entry, replica.n_arms))
-    arm = engine.asks.follow(entry["arm"], reason, proposal, context)
+    arm = engine.asks.follow(entry["arm"], reason, proposal, request)
     made = number, arm, replica.view.config_of(arm)
     return made, (entry["pull"], entry["arm"], entry["config"])
+
+
+def _request(engine: Engine, entry: Entry) -> CheckedRequest:
+    """What was asked for: one pull, the next part of its key where it has one."""
+    key, part, replica = entry.get("key"), entry.get("part", 0), engine.replica
+    request = checked_request(Request(key=key, context=entry.get("context")))
+    if key is None:
+        return request
+    known = replica.store.keyed(replica.record.name, [key])
+    if type(part) is not int or part != len(known.get(key, ())):
+        raise LookupError(f"part {show(part)} of the key {show(key)}, which is not the next one")
+    return replace(request, part=part)
 
 
 def _descent(entry: Entry, n_arms: int) -> dict[str, Any]:

@@ -184,7 +184,33 @@ _LOOK: Final = [
         _TOP,
     ),
 ]
+_PULL: Final = (
+    _takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
+    _flag("--by-key", "PULL is the key that the request was asked with"),
+    _count("--part", 0, 9999, None, "which pull of the key, where it was asked for several"),
+)
+_LOOK.append(
+    _command(
+        "pulls:pull",
+        "one request: what it was served with, and its reward",
+        "Shows a pull by its id, or by the key that you asked with. A key that was asked for "
+        "several has as many.",
+        "imabo pull support-answers request-17 --by-key",
+        *_STUDY,
+        *_PULL,
+    )
+)
 _STEP_IN: Final = [
+    _command(
+        "pulls:tell",
+        "report the reward of a request",
+        "Reports the reward of a pull by its id, or by the key that you asked with. Again with "
+        "the same reward changes nothing; another one is refused. Telling never asks.",
+        "imabo tell support-answers request-17 0.8 --by-key",
+        *_STUDY,
+        *_PULL,
+        _takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
+    ),
     _command(
         "step_in:put_states",
         "stop serving arms until they are resumed",

@@ -302,7 +302,7 @@ class Replica:
     def unknown_pull(self, pull_id: object) -> UnknownPull:
         """The refusal of an id."""
         why = f"study {self.record.name!r} never handed it out"
-        fix = "pass the id of a pull that ask() of this study returned"
+        fix = "pass the id of a pull that ask() of this study returned, or its key as key=..."
         return UnknownPull(f"no pull has the id {show(pull_id)}", why, fix)
 
     def pull(self, pull_id: object) -> Pull:

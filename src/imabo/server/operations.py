@@ -23,7 +23,7 @@ class Operation:
 
     Args:
         method: The HTTP method.
-        path: With ``{study}``, ``{pull}`` or ``{arm}`` in it.
+        path: With ``{study}``, ``{pull}``, ``{key}`` or ``{arm}`` in it.
         handler: What answers; its docstring is the operation's description.
         role: What a key must at least be; None needs no key at all.
         answers: A model (None: no body, or the ``media``) for each good status.
@@ -69,6 +69,10 @@ OPERATIONS: Final = (
               body=wire.RewardsBody),
     Operation("GET", "/v1/pulls/{pull}", pulls.read_pull, "reader", {200: wire.PullAnswer},
               "unknown_pull"),
+    Operation("PUT", f"{_STUDY}/keys/{{key}}/reward", pulls.reward_by_key, "writer", {204: None},
+              f"{_OPENED} unknown_key reward_conflict invalid_reward", wire.KeyRewardBody),
+    Operation("GET", f"{_STUDY}/keys/{{key}}", pulls.read_key, "reader", {200: wire.PullsAnswer},
+              f"{_OPENED} unknown_key"),
     Operation("GET", f"{_STUDY}/pulls", pulls.history, "reader", {200: wire.PageAnswer},
               _OPENED, query=wire.PageQuery),
     # --- studies ---

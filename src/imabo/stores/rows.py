@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, overload
@@ -331,19 +331,35 @@ class PullCounts(Sequence[int]):
 
 
 def to_pull(row: Sequence[Any]) -> PullRecord:
-    """A pull, from the columns of its record; the context is the last, and JSON."""
-    number, arm, reason, state, served_at, reward, rewarded_at, text = row
+    """A pull, from the columns of its record; the context is JSON."""
+    number, arm, reason, state, served_at, reward, rewarded_at, text, key, part = row
     context = load_or_none(text)
-    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context)
+    told = (reward, rewarded_at)
+    return PullRecord(number, arm, reason, state, served_at, *told, context, key, part)
+
+
+def by_key(rows: Iterable[Sequence[Any]]) -> dict[str, list[PullRecord]]:
+    """Pulls with keys, each key's in the order of the rows."""
+    found: dict[str, list[PullRecord]] = {}
+    for pull in map(to_pull, rows):
+        if pull.key is not None:
+            found.setdefault(pull.key, []).append(pull)
+    return found
 
 
 def to_entry(row: Sequence[Any]) -> LogEntry:
-    """An entry of the log, from the columns of its record; the data is the last, and JSON."""
-    seq, kind, at, pull, arm, reason, reward, text = row
+    """An entry of the log, from the columns of its record; the data is JSON."""
+    seq, kind, at, pull, arm, reason, reward, text, key, part = row
     data = load_or_none(text)
-    if kind == "ask" and data is not None:
-        data = {"context": data}
+    if kind == "ask":
+        data = ask_data(data, key, part)
     return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data)
+
+
+def ask_data(context: object, key: str | None, part: int) -> dict[str, Any] | None:
+    """What an ask of the log came with; None when that is nothing."""
+    data = {"context": context, "key": key, "part": part or None}
+    return {name: value for name, value in data.items() if value is not None} or None
 
 
 def to_change(row: Sequence[Any]) -> LogEntry:

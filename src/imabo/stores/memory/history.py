@@ -8,6 +8,7 @@ from typing import Any
 
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
 from imabo.stores.memory.rows import REWARDED, AllRows
+from imabo.stores.rows import ask_data
 
 
 class MemoryHistory(History):
@@ -48,8 +49,8 @@ class MemoryHistory(History):
             study = self._all.study(name)
             entries = list(study.events)
             for i in filter(study.kept, range(len(study.arm))):
-                pull, context = study.pull(i), study.contexts.get(i)
-                data = None if context is None else {"context": context}
+                pull = study.pull(i)
+                data = ask_data(pull.context, pull.key, pull.part)
                 what = (pull.number, pull.arm, pull.reason)
                 seq, told_at = study.served_seq[i], pull.rewarded_at
                 entries.append(LogEntry(seq, "ask", pull.served_at, *what, data=data))

@@ -24,7 +24,7 @@ from imabo.stores.base import (
 from imabo.stores.history import LogEntry
 from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
-from imabo.stores.memory.rows import EXPIRED, PENDING, PRUNED, REWARDED, AllRows, StudyRows
+from imabo.stores.memory.rows import EXPIRED, PENDING, REWARDED, AllRows, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rules import Rewarded, numbered, steady
 
@@ -249,15 +249,8 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
                 for i in range(study.end_of(before))
                 if study.state[i] in (REWARDED, EXPIRED) and study.served_at[i] < before
             )
-            old = set(islice(finished, limit))
-            for i in old:
-                study.state[i] = PRUNED
-                study.contexts.pop(i, None)
-            study.keyed = {
-                key: left
-                for key, places in study.keyed.items()
-                if (left := [i for i in places if i not in old])
-            }
+            old = list(islice(finished, limit))
+            study.forget(old)
             return len(old)
 
     def probe(self) -> None:

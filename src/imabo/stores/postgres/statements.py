@@ -279,7 +279,7 @@ PULL: Final = _sql(f"""
     SELECT {columns(PullRecord)} FROM imabo_pulls WHERE study = {_OF_NAME} AND number = %(number)s
 """)
 KEYED: Final = _sql(f"""
-    SELECT key, {columns(PullRecord)} FROM imabo_pulls
+    SELECT {columns(PullRecord)} FROM imabo_pulls
     WHERE study = {_OF_NAME} AND key = ANY (%(keys)s::text[]) ORDER BY part
 """)
 # One look for each arm: by itself, PostgreSQL would go through all pulls of the study.
@@ -295,11 +295,11 @@ FIRST_REWARDS: Final = _sql(f"""
 LOG: Final = _sql("""
     DECLARE imabo_log NO SCROLL CURSOR WITH HOLD FOR SELECT * FROM (
         SELECT served_seq AS seq, 'ask' AS kind, served_at AS at, number, arm, reason,
-            NULL::float8 AS reward, context AS data
+            NULL::float8 AS reward, context AS data, key, part
         FROM imabo_pulls WHERE study = %(study)s
-        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL
-        FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
-        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
+            NULL, NULL FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
         FROM imabo_events WHERE study = %(study)s
     ) AS entries WHERE (seq, number) > (%(seq)s, %(number)s) ORDER BY seq, number
 """)

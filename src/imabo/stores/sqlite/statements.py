@@ -146,7 +146,7 @@ PULLS: Final = f"""
 PULL: Final = f"SELECT {columns(PullRecord)} FROM pulls WHERE study = :study AND number = :number"
 # Told which index, here and below: by itself, SQLite would go through all pulls of the study.
 KEYED: Final = f"""
-    SELECT key, {columns(PullRecord)} FROM pulls INDEXED BY pulls_key WHERE study = :study
+    SELECT {columns(PullRecord)} FROM pulls INDEXED BY pulls_key WHERE study = :study
     AND key IS NOT NULL AND key IN (SELECT value FROM json_each(:keys)) ORDER BY part
 """
 # The first of an arm comes last, and stays where an arm has several.
@@ -158,11 +158,12 @@ FIRST_REWARDS: Final = """
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 LOG: Final = """
     SELECT * FROM (
-        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context
+        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context, key, part
         FROM pulls WHERE study = :study
-        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL
-        FROM pulls WHERE study = :study AND state = 'rewarded'
-        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data FROM events WHERE study = :study
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
+            NULL, NULL FROM pulls WHERE study = :study AND state = 'rewarded'
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
+        FROM events WHERE study = :study
     ) WHERE (seq, number) > (:seq, :number) ORDER BY seq, number
 """
 CHANGES: Final = """
