@@ -16,7 +16,6 @@ from imabo.errors import RewardConflict, UnknownKey
 from imabo.stores import MemoryStore
 from imabo.testing.study.base import letters
 from tests.client.conftest import MakeClient
-from tests.client.tcp import listening, silent
 from tests.server.running import RunningServer
 
 URL = "http://127.0.0.1:1"
@@ -56,15 +55,14 @@ def test_the_reward_of_a_default_is_dropped_by_its_key(
     with RunningServer(store) as server:
         client = make_client(server.url)
         study = client.create("s", letters("a", "b"), seed=1)
-        with listening(silent) as nowhere:
-            away = make_client(nowhere, retries=0).study("s")
-            pull = away.ask(key="r-1", default={"letter": "z"}, deadline_s=0.05)
-            assert (pull.reason, pull.key, pull.part) == ("default", "r-1", 0)
-            with caplog.at_level(logging.WARNING, "imabo"):
-                away.tell(key="r-1", reward=1.0)
-            assert "key 'r-1' of study 's'" in caplog.text
-            assert "answered with the default" in caplog.text
-            assert away.tell_many([Reward(1.0, key="r-1")]) == [None]
+        away = make_client(URL, retries=0).study("s")
+        pull = away.ask(key="r-1", default={"letter": "z"}, deadline_s=0.0)
+        assert (pull.reason, pull.key, pull.part) == ("default", "r-1", 0)
+        with caplog.at_level(logging.WARNING, "imabo"):
+            away.tell(key="r-1", reward=1.0)
+        assert "key 'r-1' of study 's'" in caplog.text
+        assert "answered with the default" in caplog.text
+        assert away.tell_many([Reward(1.0, key="r-1")]) == [None]
         # Another process knows nothing of the default; the service says what may have happened.
         with pytest.raises(UnknownKey, match="a client that served its default made none"):
             study.tell(key="r-1", reward=1.0)

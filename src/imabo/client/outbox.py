@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import ClassVar, Final
 
-from imabo.client.addresses import in_words, is_key, named, study_of
+from imabo.client.addresses import in_words, named, study_of
 from imabo.client.answers import read, results_of
 from imabo.client.http import Call, HttpAnswer, json_of, path_of
 from imabo.client.reports import Reports
@@ -301,10 +301,8 @@ class Dispatch:
         yield from outbox.at_disk(lambda: outbox.reports.failed(lambda: outbox.n_waiting, why))
 
 
-def reward_call(address: str, reward: float) -> Call:
-    """Report one reward."""
-    if not is_key(address):
-        return Call("PUT", path_of("pulls", address, "reward"), json_of(reward=reward))
+def key_call(address: str, reward: float) -> Call:
+    """Report one reward by its key."""
     what = named(address)
     path = path_of("studies", what.pop("study"), "keys", what.pop("key"), "reward")
     return Call("PUT", path, json_of(reward=reward, **what))

@@ -17,7 +17,7 @@ from imabo.checks import checked_name
 from imabo.client.addresses import address_of, is_key
 from imabo.client.answers import RemoteFacts, nothing_of, pulls_of, results_of
 from imabo.client.http import Call, json_of, path_of
-from imabo.client.outbox import MOST_REWARDS, reward_call, rewards_call
+from imabo.client.outbox import MOST_REWARDS, key_call, rewards_call
 from imabo.client.session import Session
 from imabo.client.steps import SharedMethod, Steps, shared, within
 from imabo.documents import RETRY_PREFIX
@@ -239,8 +239,12 @@ class StudyLoop:
             # The outbox takes over soon, so the caller need not wait for every retry.
             deadline = time.monotonic() + session.service.timeout_s
             try:
-                yield from self._check_mine(address, deadline)
-                yield from session.call(reward_call(address, value), nothing_of, deadline=deadline)
+                if key is None:
+                    yield from self._check_mine(address, deadline)
+                    call = Call("PUT", path_of("pulls", address, "reward"), json_of(reward=value))
+                else:
+                    call = key_call(address, value)
+                yield from session.call(call, nothing_of, deadline=deadline)
             except Unavailable:
                 breaker.record(False)
             except ImaboError:
@@ -299,7 +303,8 @@ class StudyLoop:
         answers: dict[str, ImaboError | None] = {}
         for pull_id, _ in batch:
             try:
-                yield from self._check_mine(pull_id, deadline)
+                if not is_key(pull_id):  # which goes to this study alone
+                    yield from self._check_mine(pull_id, deadline)
             except Unavailable:
                 raise
             except ImaboError as error:
@@ -362,8 +367,6 @@ class StudyLoop:
         An id starts with the token of its study. A client that knows neither this token nor
         another one of the study sends the reward without a look: most tell what others asked for.
         """
-        if is_key(pull_id):
-            return  # it goes to this study alone
         studies, token = self._session.studies, pull_id.rpartition("-")[0]
         is_strange = token in studies or self._name in tuple(studies.values())
         if studies.get(token) != self._name and is_strange:
