@@ -103,6 +103,7 @@ def study_document(snapshot: Snapshot) -> Document:
         "seed": str(record.seed),  # beyond what JSON readers take for a number
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
+        "revision": record.revision,
         "created_at": stamp(to_datetime(record.created_at)),
         "n_arms": len(snapshot.arms),
         "n_pulls": totals.n_pulls,

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
 from imabo.documents import own_key
+from imabo.engine.declaring import ALL_CHANGES, first_settings
 from imabo.errors import InvalidSetting
 from imabo.stores.base import ArmRecord, LogEntry, Store
 
@@ -98,6 +99,7 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
 def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
     snapshot = store.load(study.name)
     record = snapshot.study
+    first = first_settings(record, store.changes(study.name, limit=ALL_CHANGES))
     yield {
         "kind": "study",
         "format": FORMAT,
@@ -106,9 +108,10 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
         "space": record.space,
         "policy": record.policy,
         "oracle": record.oracle,
-        "reward_range": record.reward_range,
-        "window_s": record.window_s,
+        "reward_range": first["reward_range"],
+        "window_s": first["window_s"],
         "created_at": record.created_at,
+        **({} if first["revision"] is None else {"revision": first["revision"]}),
     }
     arms = {arm.id: arm for arm in snapshot.arms}
     admitted: set[int] = set()

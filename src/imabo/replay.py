@@ -20,6 +20,7 @@ from imabo.checks import (
 from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.asks import checked_request
+from imabo.engine.declaring import check_declaring, checked_settings, form_of
 from imabo.engine.requests import CheckedRequest, Request
 from imabo.engine.rewards import checked_reward
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
@@ -86,6 +87,7 @@ def read_log(
             reward_range=head["reward_range"],
             window_s=head["window_s"],
             created_at=head["created_at"],
+            revision=_revision(head.get("revision")),
         )
     return record, entries
 
@@ -130,7 +132,7 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
         kind = entry["kind"]
         done["followed" if kind == "ask" and as_logged else kind] += 1
     engine.rewards.is_watching = True
-    changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "drift"))
+    changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "settings", "drift"))
     return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
 
@@ -200,9 +202,8 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "expire":
         # The log has an entry only when something expired.
         return engine.replica.expire(checked_time(entry["before"])) > 0, True
-    if kind == "space":
-        engine.changes.update_space(Space.from_dict(entry["space"]))
-        return None, None
+    if kind in ("space", "settings"):
+        return _update(engine, entry)
     if kind == "drift":
         engine.changes.note_drift(Drift.from_data(entry))
         return None, None
@@ -216,6 +217,25 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     raise InvalidSetting(
         f"the entry is {show(entry)}", "this version does not know it", "use the one that wrote it"
     )
+
+
+def _update(engine: Engine, entry: Entry) -> tuple[object, object]:
+    """Change the space and settings as an entry says; what they were, here and in the log."""
+    space = Space.from_dict(entry["space"]) if entry["kind"] == "space" else None
+    before, after = entry.get("before", {}), dict(entry.get("after", {}))
+    revision = {"revision": _revision(after.pop("revision"))} if "revision" in after else {}
+    settings = checked_settings(space, after) if after else {}
+    record, current = engine.replica.record, engine.replica.view.space
+    now = form_of(record) | {"revision": record.revision}
+    wanted = form_of(record, (current if space is None else space).to_dict()) | settings
+    declared = wanted if entry.get("declared") is True else None
+    engine.changes.update(space, settings | revision, declared=declared)
+    return {name: now[name] for name in before}, before
+
+
+def _revision(value: Any) -> int | None:
+    check_declaring("error", value)
+    return None if value is None else int(value)
 
 
 def _add_arms(engine: Engine, entry: Entry) -> tuple[object, object]:

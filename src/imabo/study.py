@@ -15,6 +15,7 @@ from imabo.arms import ActiveSet, Arm, Pull
 from imabo.documents import to_arm, to_datetime
 from imabo.engine import Engine, closed
 from imabo.engine.asks import Proposer, checked_request
+from imabo.engine.declaring import IfChanged, check_declaring
 from imabo.engine.naming import named_pull, pulls_of
 from imabo.engine.opening import created, opened, replayed
 from imabo.engine.requests import Asked, Request, Reward
@@ -76,11 +77,14 @@ class Study(StudyChanges):
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
         clock: Callable[[], float] = time.time,
+        if_changed: IfChanged = "error",
+        revision: int | None = None,
     ) -> Self:
         """Start a study, or go on with the same one when it exists already.
 
-        So the same call may stand at the top of a script that is run again and again. A study of
-        that name with other settings is ``StudyExists``.
+        So the same call may stand at the top of a program that is started again and again. When it
+        declares something else than before, ``if_changed`` says what to do (docs/guides/deploys.md
+        has what is guaranteed when several versions of a program start at once).
 
         Args:
             name: At most 200 characters, unique in the store.
@@ -94,12 +98,19 @@ class Study(StudyChanges):
             window_s: Seconds after which a pull no longer counts as pending, for feedback that can
                 get lost. A reward that comes later still counts.
             clock: Seconds as a float; a simulation may count rounds instead.
+            if_changed: ``"error"`` is ``StudyExists``, which names the difference and what
+                ``"update"`` would do: change what can be changed (the space, ``window_s``).
+                ``"keep"`` goes on with the study as it is, and says so in the log.
+            revision: Of this declaration, a whole number that grows, such as a build number: an
+                older one never replaces a newer one.
         """
+        check_declaring(if_changed, revision)
         at = checks.checked_clock(clock)()
         record = checks.checked_record(
-            name, space, policy, oracle, seed, reward_range, window_s, created_at=at
+            name, space, policy, oracle, seed, reward_range, window_s, at, revision
         )
-        return cls(created(store, record, (policy, oracle), clock, any_seed=seed is None))
+        parts, any_seed = (policy, oracle), seed is None
+        return cls(created(store, record, parts, clock, any_seed=any_seed, if_changed=if_changed))
 
     @classmethod
     def open(
@@ -254,6 +265,7 @@ class Study(StudyChanges):
         """Drop from the pending count what is past its window; ``ask`` does this by itself."""
         with self._lock:
             replica = self._live().replica
+            replica.refresh()  # another process may have changed the window
             return 0 if self.window_s is None else replica.expire(replica.now() - self.window_s)
 
     # --- what was learned -----------------------------------------------------------------------
@@ -381,6 +393,9 @@ class Study(StudyChanges):
         lambda e: e.replica.record.reward_range, "Ends of the rewards, or None when they have none."
     )
     window_s = _fact(lambda e: e.replica.record.window_s, "How long a pull may stay pending.")
+    revision = _fact(
+        lambda e: e.replica.record.revision, "The revision of its declaration, None without one."
+    )
     policy = _fact(lambda e: e.asks.policy, "The policy.")
     oracle = _fact(lambda e: e.asks.oracle, "The oracle.")
     space = _fact(lambda e: e.replica.view.space, "The current space.")

@@ -9,7 +9,9 @@ from imabo import checks
 from imabo.arms import Arm, ArmState
 from imabo.documents import to_arm
 from imabo.engine import Engine
+from imabo.engine.declaring import Settled, checked_settings, settle
 from imabo.space import Space
+from imabo.stores.base import StudyRecord
 
 
 class StudyChanges:
@@ -28,7 +30,38 @@ class StudyChanges:
         """
         checks.checked_space(space)
         with self._lock:
-            self._live().changes.update_space(space)
+            self._live().changes.update(space)
+
+    def update(self, /, space: Space | None = None, **settings: object) -> None:
+        """Change settings while the study runs, in one transaction; an event says so.
+
+        Every process that has the study follows. What cannot be changed is ``InvalidSetting``,
+        which says why: the policy, the oracle and the seed, because all decisions follow from them.
+
+        Args:
+            space: As for ``update_space``.
+            settings: ``window_s``, which counts from now on for the pulls that still wait; what has
+                expired stays expired. ``reward_range``, as long as there is no reward: what is
+                learned is on its scale.
+
+        Example:
+            >>> from imabo import Float, Space, Study
+            >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0, window_s=60.0)
+            >>> study.update(window_s=3600.0)
+            >>> str(study.events()[-1])
+            'window_s changed from 60.0 to 3600.0'
+        """
+        wanted = checked_settings(space, settings)
+        with self._lock:
+            self._live().changes.update(space, wanted)
+
+    def redeclare(self, record: StudyRecord, *, any_seed: bool, if_changed: str) -> Settled:
+        """For services: what ``create`` does with a study that is there already."""
+        with self._lock:
+            engine = self._live()
+            return settle(
+                engine.replica, engine.changes, record, any_seed=any_seed, if_changed=if_changed
+            )
 
     def add_arm(self, config: Mapping[str, object]) -> Arm:
         """Admit a configuration by hand, to be served soon; one that is an arm is active again."""

@@ -49,6 +49,10 @@ def _between(
     return read
 
 
+def _number_or_none(text: str) -> float | None:
+    return None if text == "none" else float(text)
+
+
 def _whole(low: int, high: int) -> Callable[[str], float]:
     return _between(int, low, high, "whole number")
 
@@ -267,6 +271,30 @@ _STEP_IN: Final = [
         _takes("--set", "move on to the space in this JSON file (- for stdin)", metavar="FILE"),
         _flag("--dry-run", "only show what --set would do"),
         _flag("--yes", "do not ask"),
+    ),
+    _command(
+        "step_in:update",
+        "change how long feedback is waited for, or the range of the rewards",
+        "Changes settings of a study while it runs; what was learned stays, and every process that "
+        "serves the study follows. The range of the rewards can change only before the first one. "
+        "The policy, the oracle and the seed cannot: all decisions follow from them.",
+        "imabo update support-answers --window-s 7200",
+        *_STUDY,
+        _takes(
+            "--window-s",
+            "seconds that a pull waits for its reward, or none for ever",
+            type=_number_or_none,
+            default=argparse.SUPPRESS,
+            metavar="S",
+        ),
+        _takes(
+            "--reward-range",
+            "the ends of the rewards",
+            type=float,
+            nargs=2,
+            default=argparse.SUPPRESS,
+            metavar=("LOW", "HIGH"),
+        ),
     ),
     _command(
         "step_in:delete",

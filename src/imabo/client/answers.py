@@ -50,6 +50,7 @@ class RemoteFacts:
     seed: int
     reward_range: tuple[float, float] | None
     window_s: float | None
+    revision: int | None
     created_at: datetime
     n_arms: int
     n_pulls: int
@@ -95,7 +96,7 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 # What a service of before does not say yet.
-_EARLIER: Final[Mapping[str, Any]] = {"key": None, "part": 0}
+_EARLIER: Final[Mapping[str, Any]] = {"key": None, "part": 0, "revision": None}
 
 
 def made(kind: type[T], document: Any, /, **others: Any) -> T:

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
 from imabo.arms import Pull
 from imabo.checks import checked_name
 from imabo.client.addresses import address_of, is_key
-from imabo.client.answers import RemoteFacts, nothing_of, pulls_of, results_of
+from imabo.client.answers import RemoteFacts, facts_of, nothing_of, pulls_of, results_of
 from imabo.client.http import Call, json_of, path_of
 from imabo.client.outbox import MOST_REWARDS, key_call, rewards_call
 from imabo.client.session import Session
@@ -25,11 +25,19 @@ from imabo.engine.asks import checked_request
 from imabo.engine.naming import check_named
 from imabo.engine.requests import Request, Reward
 from imabo.engine.rewards import checked_reward
-from imabo.errors import ImaboError, InvalidSetting, StoreClosed, Unavailable, UnknownPull
+from imabo.errors import (
+    ImaboError,
+    InvalidReward,
+    InvalidSetting,
+    StoreClosed,
+    Unavailable,
+    UnknownPull,
+)
 from imabo.settings import is_number
 from imabo.space.scalars import show
 
 LONGEST_S: Final = 86_400.0  # that anything may be allowed to take
+_RANGE_S: Final = 1.0  # to ask for the study's range before a reward is refused
 MOST_PULLS: Final = 1000  # of one call
 _PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
 _DEFAULT_PREFIX: Final = "default-"  # no study's ids start so
@@ -321,7 +329,14 @@ class StudyLoop:
         """The address of a reward and its value; None if it waits already, or is a default's."""
         # Without the study's range at hand the service judges.
         ends = None if self._known is None else self._known.reward_range
-        value, address, key = checked_reward(told.reward, ends), told.pull_id, told.key
+        try:
+            value = checked_reward(told.reward, ends)
+        except InvalidReward:
+            if not is_number(told.reward):
+                raise
+            # The range may have changed since; when the service is away, what is known counts.
+            value = checked_reward(told.reward, (yield from self._newest_range(ends)))
+        address, key = told.pull_id, told.key
         if key is not None or told.part is not None:
             check_named(address, key, told.part)
         if key is not None:
@@ -335,6 +350,18 @@ class StudyLoop:
         outbox = self._session.outbox
         held = outbox.may_hold and (yield from self._session.holds(address, value))
         return address, None if held else value
+
+    def _newest_range(self, known: tuple[float, float] | None) -> Steps[tuple[float, float] | None]:
+        breaker = self._session.breaker
+        if known is not None and breaker.admits():
+            call, deadline = Call("GET", self._path), time.monotonic() + _RANGE_S
+            try:
+                self._known = yield from self._session.call(call, facts_of, deadline=deadline)
+                known = self._known.reward_range
+                breaker.record(True)
+            except ImaboError as error:
+                breaker.record(not isinstance(error, Unavailable))
+        return known
 
     def _check_open(self) -> None:
         self._session.check_open()

@@ -16,6 +16,7 @@ from imabo.client.http import SPOOLED, Call, json_of, path_of
 from imabo.client.steps import Steps, T, shared, worked
 from imabo.client.study_loop import MOST_PULLS, StudyLoop
 from imabo.documents import stamp
+from imabo.engine.declaring import checked_settings
 from imabo.engine.naming import check_named, check_part
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.events import Event
@@ -179,6 +180,19 @@ class StudyMethods(StudyLoop):
         """Change the space while the study runs; everything that was learned stays."""
         body = json_of(space=checks.checked_space(space).to_dict())
         yield from self._call("PATCH", "", lambda document: None, body)
+
+    @shared
+    def update(self, /, space: Space | None = None, **settings: object) -> Steps[None]:
+        """Change settings while the study runs, in one transaction; see ``Study.update``.
+
+        Args:
+            space: As for ``update_space``.
+            settings: ``window_s``, and before the first reward ``reward_range``.
+        """
+        wanted = checked_settings(space, settings)
+        if space is not None:
+            wanted["space"] = space.to_dict()
+        self._known = yield from self._call("PATCH", "", answers.facts_of, json_of(**wanted))
 
     @shared
     def add_arm(self, config: Mapping[str, object]) -> Steps[Arm]:

@@ -120,7 +120,9 @@ class Rewards:
             now = replica.now()
             # A clock that was set back: what is served from now on is due before what waits.
             if now >= replica.expiry.due_at or now < replica.last_at:
-                replica.expire(replica.expiry.limit(now))
+                replica.refresh()  # another process may have changed the window
+                if replica.record.window_s is not None:
+                    replica.expire(replica.expiry.limit(now))
 
 
 def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from imabo.server import wire, wire_insight
+from imabo.server import wire, wire_insight, wire_studies
 from imabo.server.access import Role
 from imabo.server.context import Context
 from imabo.server.routes import arms, insight, pulls, studies, system, transfer
@@ -77,12 +77,14 @@ OPERATIONS: Final = (
               _OPENED, query=wire.PageQuery),
     # --- studies ---
     Operation("GET", "/v1/studies", studies.list_studies, "reader", {200: wire.StudiesAnswer}),
-    Operation("POST", "/v1/studies", studies.create_study, "admin", _made(wire.StudyAnswer),
-              "study_exists invalid_space invalid_setting missing_extra", wire.StudyBody),
+    Operation("POST", "/v1/studies", studies.create_study, "admin",
+              _made(wire_studies.DeclaredAnswer),
+              "study_exists invalid_space invalid_setting missing_extra",
+              wire_studies.DeclarationBody),
     Operation("GET", _STUDY, studies.read_study, "reader", {200: wire.StudyAnswer},
               "unknown_study"),
     Operation("PATCH", _STUDY, studies.change_study, "admin", {200: wire.StudyAnswer},
-              f"{_OPENED} invalid_space", wire.SpaceBody),
+              f"{_OPENED} invalid_space", wire_studies.ChangeBody),
     Operation("DELETE", _STUDY, studies.delete_study, "admin", {204: None}, "unknown_study"),
     Operation("GET", f"{_STUDY}/best", studies.best, "reader", {200: wire.BestAnswer},
               f"{_OPENED} no_rewards", query=wire.LevelQuery),

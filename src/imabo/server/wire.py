@@ -284,6 +284,7 @@ class StudyAnswer(BaseModel):
     seed: str = Field(examples=["0"])
     reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
     window_s: float | None
+    revision: int | None = Field(description="of its declaration; null where none was given")
     created_at: Time
     n_arms: int
     n_pulls: int
@@ -388,7 +389,7 @@ class BestAnswer(BaseModel):
 class EventAnswer(BaseModel):
     """Something that happened to a study, as values and in words."""
 
-    kind: Literal["created", "state", "arm", "arms", "space", "drift"]
+    kind: Literal["created", "state", "arm", "arms", "space", "settings", "drift"]
     at: Time
     data: dict[str, Any] = Field(examples=[{"arm": 3, "state": "paused"}])
     text: str = Field(examples=["arm 3 was paused"])

@@ -38,7 +38,7 @@ class LogEntry:
     """
 
     seq: int
-    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "drift"]
+    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "settings", "drift"]
     at: float
     pull: int | None = None
     arm: int | None = None
@@ -97,6 +97,10 @@ class History(ABC):
 
         A look-up takes no longer however many pulls there are.
         """
+
+    @abstractmethod
+    def declaration(self, name: str) -> Mapping[str, Any] | None:
+        """The document that ``change`` last got as declared, None before it did."""
 
     @abstractmethod
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from imabo.arms import ArmState, Ints, Origin, Restart, Tally, Totals
 from imabo.space import Config
-from imabo.stores.base import ArmRecord, Snapshot, StudyRecord
+from imabo.stores.base import ArmRecord, Settings, Snapshot, StudyRecord
 from imabo.stores.history import LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 
@@ -63,6 +63,7 @@ class StudyRow(NamedTuple):
     reward_sum: float
     marked_at: int
     last_at: float
+    revision: int | None
 
 
 class SpaceRow(NamedTuple):
@@ -101,6 +102,7 @@ def to_snapshot(
             reward_range=None if low is None or high is None else (low, high),
             window_s=study.window_s,
             created_at=study.created_at,
+            revision=study.revision,
         ),
         seq=study.seq,
         space_version=latest.version,
@@ -130,7 +132,15 @@ def of_study(study: StudyRecord) -> dict[str, Any]:
         "window_s": study.window_s,
         "created_at": study.created_at,
         "last_at": study.created_at,
+        "revision": study.revision,
     }
+
+
+def of_settings(settings: Settings) -> dict[str, Any]:
+    """The columns of a study that a change replaces."""
+    low, high = settings.reward_range or (None, None)
+    columns = {"reward_low": low, "reward_high": high, "window_s": settings.window_s}
+    return columns | {"revision": settings.revision}
 
 
 def of_space(study: int, space: Mapping[str, Any], restart: Restart) -> dict[str, Any]:

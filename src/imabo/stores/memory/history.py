@@ -37,6 +37,10 @@ class MemoryHistory(History):
             known = {key: study.keyed[key] for key in keys if key in study.keyed}
             return {key: [study.pull(i) for i in places] for key, places in known.items()}
 
+    def declaration(self, name: str) -> Mapping[str, Any] | None:
+        with self._all.lock:
+            return self._all.study(name).declared
+
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
         with self._all.lock:
             study = self._all.study(name)

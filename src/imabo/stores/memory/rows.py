@@ -77,6 +77,7 @@ class StudyRows:
         self.beliefs_seq = 0
         self.memory: Mapping[str, Any] | None = None
         self.memory_seq = 0
+        self.declared: Mapping[str, Any] | None = None
         self.events: list[LogEntry] = []
         self.milestones: dict[int, Milestone] = {}  # by their number of pulls, in order
         self.n_rewards = self.n_pending = 0

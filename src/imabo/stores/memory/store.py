@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
 
@@ -237,6 +238,10 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
                 study.restart = change.restart
             if change.memory is not None:
                 study.memory, study.memory_seq = change.memory, study.seq
+            if change.settings is not None:
+                study.record = replace(study.record, **asdict(change.settings))
+            if change.declared is not None:
+                study.declared = change.declared
             study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
             return study.seq
 

@@ -38,6 +38,10 @@ class SQLiteHistory(History):
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
         return by_key(self._of(name, statements.KEYED, keys=dump(list(keys))))
 
+    def declaration(self, name: str) -> Mapping[str, Any] | None:
+        rows = self._of(name, statements.DECLARATION)
+        return json.loads(rows[0][0]) if rows else None
+
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
         rows = self._of(name, statements.FIRST_REWARDS, arms=dump(list(arms)))
         return {arm: reward for arm, reward in rows if reward is not None}

@@ -159,6 +159,15 @@ STEPS: Final[Steps] = (
         WHERE reason IN ('warmup', 'expand', 'prepared')
         """,
     ),
+    (
+        "ALTER TABLE studies ADD COLUMN revision INTEGER",
+        """
+        CREATE TABLE declarations (
+            study INTEGER PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 
