@@ -74,7 +74,12 @@ def test_a_replay_follows_the_settings() -> None:
     assert lines_of(again) == lines
     assert audit(again.store, "s") == audit(store, "s") == []
     # What was declared is known there, too.
-    old: dict[str, Any] = {"store": again.store, "window_s": 10.0, "revision": 1, "if_changed": "update"}
+    old: dict[str, Any] = {
+        "store": again.store,
+        "window_s": 10.0,
+        "revision": 1,
+        "if_changed": "update",
+    }
     assert Study.create("s", letters("a"), **old, **QUICK).space == letters("a", "b")
     edited = [
         line.replace('"before": {"window_s": 10.0', '"before": {"window_s": 9.0') for line in lines

@@ -26,6 +26,7 @@ IfChanged: TypeAlias = Literal["error", "update", "keep"]
 Outcome: TypeAlias = Literal["created", "same", "updated", "kept"]
 
 MODES: Final = ("error", "update", "keep")
+_OF_SETTINGS: Final = ("space", "settings")  # kinds of changes
 ALL_CHANGES: Final = 10**9
 _LISTED: Final = 5  # arms that an error names
 _LARGEST: Final = 2**63
@@ -134,7 +135,8 @@ def first_settings(record: StudyRecord, changes: Sequence[LogEntry]) -> dict[str
         "revision": record.revision,
     }
     for entry in reversed(changes):
-        settings |= (entry.data or {}).get("before", {})
+        if entry.kind in _OF_SETTINGS:
+            settings |= (entry.data or {}).get("before", {})
     return settings
 
 
@@ -293,7 +295,7 @@ def _forms(record: StudyRecord, changes: Sequence[LogEntry]) -> list[tuple[dict[
     found = [(form, True)]
     for entry in changes:
         data = entry.data or {}
-        if entry.kind not in ("space", "settings"):
+        if entry.kind not in _OF_SETTINGS:
             continue
         after = {name: one for name, one in data.get("after", {}).items() if name in form}
         if entry.kind == "space":

@@ -80,7 +80,7 @@ OPERATIONS: Final = (
     Operation("POST", "/v1/studies", studies.create_study, "admin",
               _made(wire_studies.DeclaredAnswer),
               "study_exists invalid_space invalid_setting missing_extra",
-              wire_studies.DeclarationBody),
+              wire_studies.StudyBody),
     Operation("GET", _STUDY, studies.read_study, "reader", {200: wire.StudyAnswer},
               "unknown_study"),
     Operation("PATCH", _STUDY, studies.change_study, "admin", {200: wire.StudyAnswer},

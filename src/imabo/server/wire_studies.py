@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from imabo.server.wire import Body, Space, StudyAnswer, StudyBody
+from imabo.server import wire
+from imabo.server.wire import Body, Space, StudyAnswer
 
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
-class DeclarationBody(StudyBody):
+class StudyBody(wire.StudyBody):
     """A study to create, or to go on with."""
 
     if_changed: Literal["error", "update", "keep"] = Field(

@@ -18,7 +18,7 @@ from imabo.server.context import Context, in_thread, respond
 from imabo.server.problems import invalid_request, unknown_study
 from imabo.server.registry import Registry
 from imabo.server.wire import EventsQuery, LevelQuery, PruneBody
-from imabo.server.wire_studies import ChangeBody, DeclarationBody, changes_of
+from imabo.server.wire_studies import ChangeBody, StudyBody, changes_of
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.study import Study
@@ -47,7 +47,7 @@ async def create_study(context: Context) -> Response:
     For one that was declared otherwise, `if_changed` says what to do: a conflict that names the
     difference, an update of what can be changed, or to go on with it as it is.
     """
-    body, sent = await context.checked_body(DeclarationBody)
+    body, sent = await context.checked_body(StudyBody)
     registry = context.parts.registry
     require_name(context.caller, body.name)
 
