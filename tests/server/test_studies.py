@@ -50,7 +50,7 @@ def test_of_several_who_create_a_study_at_once_one_made_it() -> None:
         ]
         answers = [call.result() for call in calls]
     assert sorted(answer.status_code for answer in answers) == [200, 200, 201]
-    assert len({answer.text for answer in answers}) == 1
+    assert len({answer.json()["created_at"] for answer in answers}) == 1
 
 
 def test_another_study_under_the_same_name_is_a_conflict(http: httpx.Client) -> None:
