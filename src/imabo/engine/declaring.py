@@ -186,7 +186,9 @@ class _Declaring:
             return Settled("same")
         if if_changed == "update":
             return self._updated(now)
-        return self._kept(if_changed, "if_changed is 'keep', and what is declared differs")
+        if if_changed == "error":
+            raise self._refusal()
+        return Settled("kept", self._difference(), "if_changed is 'keep', and it differs")
 
     def _is_older(self, mine: int | None, theirs: int | None) -> str:
         """Why a declaration does not count against what was declared last; empty if it does."""

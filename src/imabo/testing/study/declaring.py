@@ -50,6 +50,7 @@ class DeclaringCases(StudyCases):
             'if_changed="keep"',
         ):
             assert line in text, line
+        assert "from what is declared now:\n" in text
 
     def test_what_cannot_be_changed_is_named_with_the_reason(self, make_study: MakeStudy) -> None:
         """The policy, the oracle, and the seed where one is given."""
