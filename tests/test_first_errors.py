@@ -110,13 +110,13 @@ def stopped_service() -> None:
 
 def wrong_type_of_reward() -> None:
     study = Study.create("s", SPACE)
-    study.tell(study.ask().id, "good")  # type: ignore[arg-type]
+    study.tell(study.ask().id, "good")  # type: ignore[call-overload]
 
 
 def wrong_type_of_reward_by_client() -> None:
     with served() as (_, client):
         study = client.create("s", SPACE)
-        study.tell(study.ask().id, None)  # type: ignore[arg-type]
+        study.tell(study.ask().id, None)
 
 
 FIRST_ERRORS: Final[dict[Callable[[], None], Said]] = {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
 from imabo.decorator import tuned
-from imabo.engine.requests import Request
+from imabo.engine.requests import Request, Reward
 from imabo.events import Event
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
@@ -27,6 +27,7 @@ __all__ = [
     "Int",
     "Pull",
     "Request",
+    "Reward",
     "Space",
     "Study",
     "errors",

@@ -37,7 +37,9 @@ def check_default(default: object, space: Space | None) -> None:
             raise InvalidConfig(what, error.why, error.fix) from None
 
 
-def default_pull(default: dict[str, Any], context: object = None) -> Pull:
+def default_pull(
+    default: dict[str, Any], context: object = None, *, key: str | None = None, part: int = 0
+) -> Pull:
     """A pull that serves the default: no study knows it, and its reward goes nowhere."""
     return Pull(
         id=f"{DEFAULT_PREFIX}{secrets.token_hex(8)}",
@@ -46,4 +48,6 @@ def default_pull(default: dict[str, Any], context: object = None) -> Pull:
         reason="default",
         served_at=datetime.now(UTC),
         context=context,
+        key=key,
+        part=part,
     )

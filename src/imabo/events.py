@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from imabo.documents import Document, event_document, to_datetime
 from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
-EventKind = Literal["created", "state", "arm", "arms", "space", "drift"]
+EventKind = Literal["created", "state", "arm", "arms", "space", "settings", "drift"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,15 @@ class Event:
     """Something that happened to a study and is kept.
 
     ``kind`` is ``created``, ``state`` (an arm was paused, resumed or retired), ``arm`` (one was
-    added by hand), ``arms`` (several were, together), ``space`` (the space changed) or ``drift``
-    (the rewards changed, and the study noticed). ``data`` has the details as JSON-safe values,
-    ``str(event)`` says it in words.
+    added by hand), ``arms`` (several were, together), ``space`` (the space changed), ``settings``
+    (other settings did) or ``drift`` (the rewards changed, and the study noticed). ``data`` has the
+    details as JSON-safe values, ``str(event)`` says it in words.
 
     The data of ``arms``: the new arms are those from ``first`` to ``last`` (None when there are
     none), and ``resumed`` are the ids of arms that became active again.
+
+    The data of ``settings``, and of ``space`` where both changed: ``before`` and ``after`` have
+    those that changed, and ``declared`` is true when ``create`` declared it so.
 
     The data of a drift: ``before`` and ``after`` are the means of the ``n_rewards`` rewards that
     show it, as expected and as they are, in the study's own units; ``since`` is how many rewards
@@ -47,7 +50,9 @@ class Event:
         if self.kind == "created":
             return "the study was created"
         if self.kind == "space":
-            return "the space changed"
+            return "; ".join(["the space changed", *_settings(data)])
+        if self.kind == "settings":
+            return "; ".join(_settings(data)) or "the settings were declared as they are"
         if self.kind == "arm":
             return f"arm {data['arm']} was added by hand"
         if self.kind == "arms":
@@ -60,6 +65,16 @@ class Event:
         before, after = data["before"], data["after"]
         way = "fell" if after < before else "rose"
         return f"{_what(data)} {way} from {before:.3g} to {after:.3g}"
+
+
+def _settings(data: Mapping[str, Any]) -> list[str]:
+    before, lines = data.get("before", {}), []
+    for name, now in data.get("after", {}).items():
+        if name == "revision":
+            lines.append(f"revision {now} was declared")
+        else:
+            lines.append(f"{name} changed from {before[name]} to {now}")
+    return lines
 
 
 def _added(data: Mapping[str, Any]) -> str:

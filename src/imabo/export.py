@@ -8,12 +8,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
 from imabo.arms import Pull
+from imabo.documents import own_key
+from imabo.engine.declaring import ALL_CHANGES, first_settings
 from imabo.errors import InvalidSetting
 from imabo.frames import parameters_of, tables_of, write_parquet
 from imabo.spelling import closest
@@ -149,6 +151,7 @@ def _is_misread(text: str) -> bool:
 def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
     snapshot = store.load(study.name)
     record = snapshot.study
+    first = first_settings(record, store.changes(study.name, limit=ALL_CHANGES))
     yield {
         "kind": "study",
         "format": FORMAT,
@@ -157,9 +160,10 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
         "space": record.space,
         "policy": record.policy,
         "oracle": record.oracle,
-        "reward_range": record.reward_range,
-        "window_s": record.window_s,
+        "reward_range": first["reward_range"],
+        "window_s": first["window_s"],
         "created_at": record.created_at,
+        **({} if first["revision"] is None else {"revision": first["revision"]}),
     }
     arms = {arm.id: arm for arm in snapshot.arms}
     admitted: set[int] = set()
@@ -186,7 +190,7 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
     if entry.kind == "ask" and entry.arm is not None:
         config = arms[entry.arm].config
         line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
-        line |= entry.data or {}
+        line |= _asked_with(entry.data or {})
     elif entry.kind == "tell":
         line |= {"pull": entry.pull, "reward": entry.reward}
     else:
@@ -194,3 +198,10 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
         if entry.kind == "arms":
             line["configs"] = [arms[arm].config for arm in _named(entry)]
     return line
+
+
+def _asked_with(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the caller gave: not the key that a client made for its retries."""
+    if own_key(data.get("key")) is not None:
+        return data
+    return {name: value for name, value in data.items() if name == "context"}

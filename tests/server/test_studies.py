@@ -27,7 +27,8 @@ def test_a_study_is_created_once_and_creating_it_again_is_harmless(http: httpx.C
     first = http.post("/v1/studies", json=study_body("twice"))
     again = http.post("/v1/studies", json=study_body("twice"))
     assert (first.status_code, again.status_code) == (201, 200)
-    assert first.json() == again.json()
+    assert first.json() | {"outcome": "same"} == again.json()
+    assert (first.json()["outcome"], first.json()["difference"]) == ("created", [])
     assert first.json()["seed"] == "0"
     assert first.json()["policy"]["type"] == "IMOSS"
     assert datetime.fromisoformat(first.json()["created_at"]).tzinfo is not None
@@ -50,7 +51,7 @@ def test_of_several_who_create_a_study_at_once_one_made_it() -> None:
         ]
         answers = [call.result() for call in calls]
     assert sorted(answer.status_code for answer in answers) == [200, 200, 201]
-    assert len({answer.text for answer in answers}) == 1
+    assert len({answer.json()["created_at"] for answer in answers}) == 1
 
 
 def test_another_study_under_the_same_name_is_a_conflict(http: httpx.Client) -> None:
@@ -304,3 +305,40 @@ def test_a_name_that_is_nearly_one_is_told_to_those_who_may_see_it() -> None:
             for name in ("suport-answers", "support-answers", "zzz")
         }
         assert fixes == {"check the name, or create the study first"}
+
+
+def test_a_study_that_is_declared_otherwise(http: httpx.Client) -> None:
+    body = study_body("deployed", revision=1)
+    assert http.post("/v1/studies", json=body).status_code == 201
+    other = body | {"space": OTHER_SPACE, "window_s": 60, "revision": 2}
+    refused = http.post("/v1/studies", json=other)
+    assert code_of(refused, 409) == "study_exists"
+    assert "parameter 'model' is removed" in refused.json()["why"]
+    assert 'if_changed="update" applies this' in refused.json()["fix"]
+    kept = http.post("/v1/studies", json=other | {"if_changed": "keep"}).json()
+    assert (kept["outcome"], kept["window_s"]) == ("kept", None)
+    updated = http.post("/v1/studies", json=other | {"if_changed": "update"}).json()
+    assert (updated["outcome"], updated["window_s"], updated["revision"]) == ("updated", 60.0, 2)
+    assert "window_s: None becomes 60.0" in updated["difference"]
+    late = http.post("/v1/studies", json=body | {"if_changed": "update"}).json()
+    assert (late["outcome"], late["revision"]) == ("kept", 2)
+    assert "revision 2 was declared already" in late["why"]
+    wrong = http.post("/v1/studies", json=body | {"if_changed": "replace"})
+    assert code_of(wrong, 422) == "invalid_request"
+
+
+def test_settings_change_with_a_patch(http: httpx.Client) -> None:
+    api = Api(http, "patched", window_s=60)
+    changed = http.patch(api.path, json={"window_s": None})
+    assert (changed.status_code, changed.json()["window_s"]) == (200, None)
+    both = http.patch(api.path, json={"space": OTHER_SPACE, "window_s": 5, "reward_range": [0, 2]})
+    assert (both.json()["space_version"], both.json()["reward_range"]) == (2, [0.0, 2.0])
+    assert code_of(http.patch(api.path, json={}), 422) == "invalid_setting"
+    assert code_of(http.patch(api.path, json={"policy": {}}), 422) == "invalid_request"
+    api.tell(api.ask()[0]["id"], 2.0)
+    assert code_of(http.patch(api.path, json={"reward_range": [0, 3]}), 422) == "invalid_setting"
+    assert [one["kind"] for one in api.read("/events")["events"]] == [
+        "created",
+        "settings",
+        "space",
+    ]

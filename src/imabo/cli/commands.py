@@ -49,6 +49,10 @@ def _between(
     return read
 
 
+def _number_or_none(text: str) -> float | None:
+    return None if text == "none" else float(text)
+
+
 def _whole(low: int, high: int) -> Callable[[str], float]:
     return _between(int, low, high, "whole number")
 
@@ -192,6 +196,22 @@ _LOOK: Final = [
         _TOP,
     ),
 ]
+_PULL: Final = (
+    _takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
+    _flag("--by-key", "PULL is the key that the request was asked with"),
+    _count("--part", 0, 9999, None, "which pull of the key, where it was asked for several"),
+)
+_LOOK.append(
+    _command(
+        "pulls:pull",
+        "one request: what it was served with, and its reward",
+        "Shows a pull by its id, or by the key that you asked with. A key that was asked for "
+        "several has as many.",
+        "imabo pull support-answers request-17 --by-key",
+        *_STUDY,
+        *_PULL,
+    )
+)
 _STEP_IN: Final = [
     _command(
         "declare:create",
@@ -205,6 +225,16 @@ _STEP_IN: Final = [
         _takes("file", "TOML, or JSON where its name ends in .json (- for stdin)", metavar="FILE"),
         _takes("--name", "for the study; by default the one in the file"),
         *_PLACE,
+    ),
+    _command(
+        "pulls:tell",
+        "report the reward of a request",
+        "Reports the reward of a pull by its id, or by the key that you asked with. Again with "
+        "the same reward changes nothing; another one is refused. Telling never asks.",
+        "imabo tell support-answers request-17 0.8 --by-key",
+        *_STUDY,
+        *_PULL,
+        _takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
     ),
     _command(
         "step_in:put_states",
@@ -262,6 +292,30 @@ _STEP_IN: Final = [
         _takes("--set", "move on to the space in this JSON file (- for stdin)", metavar="FILE"),
         _flag("--dry-run", "only show what --set would do"),
         _flag("--yes", "do not ask"),
+    ),
+    _command(
+        "step_in:update",
+        "change how long feedback is waited for, or the range of the rewards",
+        "Changes settings of a study while it runs; what was learned stays, and every process that "
+        "serves the study follows. The range of the rewards can change only before the first one. "
+        "The policy, the oracle and the seed cannot: all decisions follow from them.",
+        "imabo update support-answers --window-s 7200",
+        *_STUDY,
+        _takes(
+            "--window-s",
+            "seconds that a pull waits for its reward, or none for ever",
+            type=_number_or_none,
+            default=argparse.SUPPRESS,
+            metavar="S",
+        ),
+        _takes(
+            "--reward-range",
+            "the ends of the rewards",
+            type=float,
+            nargs=2,
+            default=argparse.SUPPRESS,
+            metavar=("LOW", "HIGH"),
+        ),
     ),
     _command(
         "step_in:delete",

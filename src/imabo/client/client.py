@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 from imabo.client.study_loop import LONGEST_S
 from imabo.client.tasks import AsyncHttpConnections, Asyncio
 from imabo.client.threads import Blocking, HttpConnections, Sender
+from imabo.engine.declaring import IfChanged, check_declaring
 from imabo.errors import InvalidSetting, MissingExtra, StoreError, UnknownStudy
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -34,6 +36,7 @@ from imabo.settings import check_count, check_positive, describe, is_number
 from imabo.space import Space
 from imabo.space.scalars import show
 
+_log: Final = logging.getLogger(__name__)
 _TURN_S: Final = 0.25
 _SIZE_IN_MEMORY: Final = 10_000
 _SIZE_IN_FILE: Final = 1_000_000
@@ -98,12 +101,15 @@ class _ClientMethods(ABC, Generic[AnyStudy]):
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
+        if_changed: IfChanged = "error",
+        revision: int | None = None,
     ) -> Steps[AnyStudy]:
         """Start a study, or go on with the same one when it exists; see ``Study.create``.
 
-        A study of that name with other settings is ``StudyExists``. Policies and oracles are those
-        of imabo, because the service must have them.
+        What that says of ``if_changed`` and ``revision`` holds here, too. Policies and oracles are
+        those of imabo, because the service must have them.
         """
+        check_declaring(if_changed, revision)
         settings: dict[str, Any] = {
             "name": checks.checked_name(name),
             "space": checks.checked_space(space).to_dict(),
@@ -114,8 +120,13 @@ class _ClientMethods(ABC, Generic[AnyStudy]):
         }
         if seed is not None:
             settings["seed"] = str(checks.checked_seed(seed))
+        if if_changed != "error":
+            settings["if_changed"] = if_changed
+        if revision is not None:
+            settings["revision"] = revision
         call = Call("POST", path_of("studies"), json_of(**settings))
         facts = yield from self._session.call(call, answers.facts_of)
+        self._tell_of(facts)
         study = self._study(facts.name, facts)
         study._begin_with(space)
         return study
@@ -253,6 +264,14 @@ class _ClientMethods(ABC, Generic[AnyStudy]):
             return [decode(study) for study in document["studies"]]
 
         return (yield from self._session.call(Call("GET", path_of("studies")), decoded))
+
+    def _tell_of(self, facts: RemoteFacts) -> None:
+        """Say in the log what became of a declaration, where that is news."""
+        why, lines = facts.document.get("why"), facts.document.get("difference") or ()
+        if why:
+            _log.warning("study %r goes on as it is: %s", facts.name, why)
+        elif facts.document.get("outcome") == "updated":
+            _log.info("study %r was changed as it is declared: %s", facts.name, "; ".join(lines))
 
     @abstractmethod
     def _connect(self, verify: bool | SSLContext) -> None:

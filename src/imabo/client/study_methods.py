@@ -16,6 +16,8 @@ from imabo.client.http import SPOOLED, Call, json_of, path_of
 from imabo.client.steps import Steps, T, shared, worked
 from imabo.client.study_loop import MOST_PULLS, StudyLoop
 from imabo.documents import stamp
+from imabo.engine.declaring import checked_settings
+from imabo.engine.naming import check_named, check_part
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.events import Event
 from imabo.export import copy_export, export_format
@@ -85,10 +87,19 @@ class StudyMethods(StudyLoop):
         )
 
     @shared
-    def pull(self, pull_id: str) -> Steps[Pull]:
-        """A pull by its id, as it stands now."""
+    def pull(
+        self, pull_id: str | None = None, *, key: str | None = None, part: int | None = None
+    ) -> Steps[Pull]:
+        """A pull by its id or by its key (see ``tell``), as it stands now."""
         self._check_open()
-        self._check_id(pull_id)
+        if key is not None or part is not None:
+            check_named(pull_id, key, part)
+        if key is not None:
+            found = yield from self._pulls_of(key)
+            if part is not None or len(found) > 1:
+                check_part(self._name, key, part, [one.part for one in found])
+            return next(one for one in found if part in (None, one.part))
+        pull_id = self._checked_id(pull_id)
         call = Call("GET", path_of("pulls", pull_id))
         study, pull = yield from self._session.call(
             call, lambda one: (one["study"], answers.made(Pull, one))
@@ -97,6 +108,11 @@ class StudyMethods(StudyLoop):
         if study != self._name:
             raise self._unknown_pull(pull_id)
         return pull
+
+    @shared
+    def pulls_of(self, key: str) -> Steps[list[Pull]]:
+        """The pulls of a key, by their parts: one, or as many as its ask was for."""
+        return (yield from self._pulls_of(key))
 
     @shared
     def pulls(self, after: int = 0, limit: int = 1000) -> Steps[list[Pull]]:
@@ -203,6 +219,19 @@ class StudyMethods(StudyLoop):
         yield from self._call("PATCH", "", lambda document: None, body)
 
     @shared
+    def update(self, /, space: Space | None = None, **settings: object) -> Steps[None]:
+        """Change settings while the study runs, in one transaction; see ``Study.update``.
+
+        Args:
+            space: As for ``update_space``.
+            settings: ``window_s``, and before the first reward ``reward_range``.
+        """
+        wanted = checked_settings(space, settings)
+        if space is not None:
+            wanted["space"] = space.to_dict()
+        self._known = yield from self._call("PATCH", "", answers.facts_of, json_of(**wanted))
+
+    @shared
     def add_arm(self, config: Mapping[str, object]) -> Steps[Arm]:
         """Admit a configuration by hand, or make the arm that has it active again."""
         # Checked here first, against the space as it is now.
@@ -252,6 +281,11 @@ class StudyMethods(StudyLoop):
         self._check_open()
         call = Call(method, self._path + path, body, params or {}, sink)
         return (yield from self._session.call(call, decode))
+
+    def _pulls_of(self, key: str) -> Steps[list[Pull]]:
+        self._check_open()
+        call = Call("GET", path_of("studies", self._name, "keys", checks.checked_text("key", key)))
+        return (yield from self._session.call(call, answers.several(Pull, "pulls")))
 
     def _facts(self) -> Steps[RemoteFacts]:
         self._known = yield from self._call("GET", "", answers.facts_of)

@@ -113,9 +113,14 @@ class Context(Request):
         self.parts = parts
         self.caller = caller
         self.params = params
-        self.study = name = params.get("study", "")
-        if name and (len(name) > _LONGEST_NAME or "\0" in name or not may_see(caller, name)):
+        name = params.get("study", "")
+        self.study = self.visible(name) if name else name
+
+    def visible(self, name: str) -> str:
+        """A study's name, if the caller may see it; whether there is one is another question."""
+        if len(name) > _LONGEST_NAME or "\0" in name or not may_see(self.caller, name):
             raise unknown_study(name)
+        return name
 
     async def study_of(self, pull_id: str) -> str:
         """The name of the study that a pull's id points to, if the caller may see it."""

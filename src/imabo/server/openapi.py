@@ -41,6 +41,7 @@ _MEANINGS: Final = {
     "invalid_reward": "the reward is outside the study's range, or too large to work with",
     "unknown_study": "no such study, or none that the key may use",
     "unknown_pull": "no such pull, or none that the key may use",
+    "unknown_key": "no pull of the study has this key",
     "unknown_arm": "no such arm",
     "not_found": "there is nothing of that name",
     "replay_mismatch": "the log is broken, or its decisions come out differently",
@@ -64,6 +65,11 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "schema": {"type": "string", "minLength": 1, "maxLength": 200},
         "description": "The pull's id, as an ask returned it.",
         "example": "k3f9x2a7-15",
+    },
+    "key": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+        "description": "The key that an ask was made with, percent-encoded.",
+        "example": "request-17",
     },
     "arm": {
         "schema": {"type": "integer", "minimum": 1},

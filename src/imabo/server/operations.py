@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from imabo.server import wire, wire_events, wire_insight
+from imabo.server import wire, wire_events, wire_insight, wire_studies
 from imabo.server.access import Role
 from imabo.server.context import Context
 from imabo.server.routes import (
@@ -32,7 +32,7 @@ class Operation:
 
     Args:
         method: The HTTP method.
-        path: With ``{study}``, ``{pull}`` or ``{arm}`` in it.
+        path: With ``{study}``, ``{pull}``, ``{key}`` or ``{arm}`` in it.
         handler: What answers; its docstring is the operation's description.
         role: What a key must at least be; None needs no key at all.
         answers: A model (None: no body, or the ``media``) for each good status.
@@ -79,16 +79,22 @@ OPERATIONS: Final = (
               body=wire.RewardsBody),
     Operation("GET", "/v1/pulls/{pull}", pulls.read_pull, "reader", {200: wire.PullAnswer},
               "unknown_pull"),
+    Operation("PUT", f"{_STUDY}/keys/{{key}}/reward", pulls.reward_by_key, "writer", {204: None},
+              f"{_OPENED} unknown_key reward_conflict invalid_reward", wire.KeyRewardBody),
+    Operation("GET", f"{_STUDY}/keys/{{key}}", pulls.read_key, "reader", {200: wire.PullsAnswer},
+              f"{_OPENED} unknown_key"),
     Operation("GET", f"{_STUDY}/pulls", pulls.history, "reader", {200: wire.PageAnswer},
               _OPENED, query=wire.PageQuery),
     # --- studies ---
     Operation("GET", "/v1/studies", studies.list_studies, "reader", {200: wire.StudiesAnswer}),
-    Operation("POST", "/v1/studies", studies.create_study, "admin", _made(wire.StudyAnswer),
-              "study_exists invalid_space invalid_setting missing_extra", wire.StudyBody),
+    Operation("POST", "/v1/studies", studies.create_study, "admin",
+              _made(wire_studies.DeclaredAnswer),
+              "study_exists invalid_space invalid_setting missing_extra",
+              wire_studies.StudyBody),
     Operation("GET", _STUDY, studies.read_study, "reader", {200: wire.StudyAnswer},
               "unknown_study"),
     Operation("PATCH", _STUDY, studies.change_study, "admin", {200: wire.StudyAnswer},
-              f"{_OPENED} invalid_space", wire.SpaceBody),
+              f"{_OPENED} invalid_space", wire_studies.ChangeBody),
     Operation("DELETE", _STUDY, studies.delete_study, "admin", {204: None}, "unknown_study"),
     Operation("GET", f"{_STUDY}/best", studies.best, "reader", {200: wire.BestAnswer},
               f"{_OPENED} no_rewards", query=wire.LevelQuery),

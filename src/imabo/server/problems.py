@@ -24,7 +24,7 @@ REFUSALS: Final[Mapping[str, int]] = {
     "internal": 500,
 }
 _OF_THE_ENGINE: Final = {
-    404: "unknown_study unknown_pull unknown_arm",
+    404: "unknown_study unknown_pull unknown_key unknown_arm",
     409: "study_exists reward_conflict key_conflict nothing_to_serve no_rewards",
     422: "invalid_space invalid_config invalid_setting invalid_reward replay_mismatch",
     501: "missing_extra",

@@ -12,7 +12,7 @@ def study_exists(name: str) -> StudyExists:
     """A name that is taken."""
     return StudyExists(
         f"there is already a study named {name!r} in this store",
-        "names are unique in a store, and this one was created with other settings",
+        "names are unique in a store",
         f"use Study.open({name!r}, store=...) to go on with it, or choose another name",
     )
 

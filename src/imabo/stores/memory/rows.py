@@ -78,11 +78,13 @@ class StudyRows:
         self.beliefs_seq = 0
         self.memory: Mapping[str, Any] | None = None
         self.memory_seq = 0
+        self.declared: Mapping[str, Any] | None = None
         self.events: list[LogEntry] = []
         self.milestones: dict[int, Milestone] = {}  # by their number of pulls, in order
         self.n_rewards = self.n_pending = 0
         self.reward_sum = 0.0
         self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
+        self.key_of: dict[int, tuple[str, int]] = {}  # the key and the part by position
         self.contexts: dict[int, Any] = {}
         self.admitted_by: dict[int, int] = {}  # positions of the pulls that brought arms in
         self.first_open = 0  # every pull before this position has left the pending state
@@ -152,6 +154,7 @@ class StudyRows:
                 self.admitted_by.setdefault(pull.arm, pull.number - 1)
             if pull.key is not None:
                 self.keyed.setdefault(pull.key, []).append(pull.number - 1)
+                self.key_of[pull.number - 1] = pull.key, pull.part
             if pull.context is not None:
                 self.contexts[pull.number - 1] = pull.context
             arm = self.arms[pull.arm]
@@ -190,6 +193,7 @@ class StudyRows:
     def pull(self, position: int) -> PullRecord:
         """The pull as a value."""
         rewarded = self.state[position] == REWARDED
+        key, part = self.key_of.get(position, (None, 0))
         return PullRecord(
             number=position + 1,
             arm=self.arm[position],
@@ -199,7 +203,20 @@ class StudyRows:
             reward=self.reward[position] if rewarded else None,
             rewarded_at=self.rewarded_at[position] if rewarded else None,
             context=self.contexts.get(position),
+            key=key,
+            part=part,
         )
+
+    def forget(self, positions: Iterable[int]) -> None:
+        """Prune pulls; the columns keep their length."""
+        for i in positions:
+            self.state[i] = PRUNED
+            self.contexts.pop(i, None)
+            key, _ = self.key_of.pop(i, (None, 0))
+            if key is not None:
+                left = [place for place in self.keyed.pop(key) if place != i]
+                if left:
+                    self.keyed[key] = left
 
     def kept(self, position: int) -> bool:
         """Whether a pull was served and not pruned since."""

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
 
@@ -26,7 +27,7 @@ from imabo.stores.history import LogEntry
 from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
 from imabo.stores.memory.outbox import MemoryOutbox
-from imabo.stores.memory.rows import EXPIRED, PENDING, PRUNED, REWARDED, AllRows, StudyRows
+from imabo.stores.memory.rows import EXPIRED, PENDING, REWARDED, AllRows, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rules import Rewarded, numbered, steady
 
@@ -241,6 +242,10 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 study.restart = change.restart
             if change.memory is not None:
                 study.memory, study.memory_seq = change.memory, study.seq
+            if change.settings is not None:
+                study.record = replace(study.record, **asdict(change.settings))
+            if change.declared is not None:
+                study.declared = change.declared
             study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
             self._all.add_event(change.kind, change.data, at, name, study.record)
             return study.seq
@@ -254,15 +259,8 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 for i in range(study.end_of(before))
                 if study.state[i] in (REWARDED, EXPIRED) and study.served_at[i] < before
             )
-            old = set(islice(finished, limit))
-            for i in old:
-                study.state[i] = PRUNED
-                study.contexts.pop(i, None)
-            study.keyed = {
-                key: left
-                for key, places in study.keyed.items()
-                if (left := [i for i in places if i not in old])
-            }
+            old = list(islice(finished, limit))
+            study.forget(old)
             return len(old)
 
     def probe(self) -> None:

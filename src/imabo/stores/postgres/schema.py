@@ -236,6 +236,15 @@ STEPS: Final[Steps] = (
         WHERE state = 'pending'
         """,
     ),
+    (
+        "ALTER TABLE imabo_studies ADD COLUMN revision BIGINT",
+        """
+        CREATE TABLE imabo_declarations (
+            study BIGINT PRIMARY KEY REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 VERSION_TABLE: Final = """

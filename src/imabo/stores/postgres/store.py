@@ -42,6 +42,7 @@ from imabo.stores.rows import (
     StudyHead,
     StudyRow,
     dump,
+    of_settings,
     of_space,
     of_study,
     to_snapshot,
@@ -217,6 +218,10 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
                 db.execute(statements.INSERT_SPACE, space)
             if change.memory is not None:
                 db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
+            if change.settings is not None:
+                db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
+            if change.declared is not None:
+                db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
             db.execute(statements.INSERT_EVENT, here | event)
             add_study_event(db, study.id, change.kind, change.data, at)
             db.execute(statements.ADVANCE, here | event)

@@ -217,6 +217,15 @@ STEPS: Final[Steps] = (
         "CREATE INDEX deliveries_webhook ON deliveries (webhook, id)",
         "CREATE INDEX deliveries_due ON deliveries (next_at, id) WHERE state = 'pending'",
     ),
+    (
+        "ALTER TABLE studies ADD COLUMN revision INTEGER",
+        """
+        CREATE TABLE declarations (
+            study INTEGER PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 

@@ -33,6 +33,7 @@ from imabo.stores.rows import (
     SpaceRow,
     StudyRow,
     dump,
+    of_settings,
     of_space,
     of_study,
     to_snapshot,
@@ -185,6 +186,10 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
                 db.execute(statements.INSERT_SPACE, space)
             if change.memory is not None:
                 db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
+            if change.settings is not None:
+                db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
+            if change.declared is not None:
+                db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
             event = {"kind": change.kind, "at": at, "data": dump(change.data)}
             db.execute(statements.INSERT_EVENT, here | event)
             add_study_event(db, study, change.kind, change.data, at)
