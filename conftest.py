@@ -64,6 +64,7 @@ FAST: Final = (
     "tests/gaussian",
     "tests/space",
     "tests/evaluation",
+    "tests/decorator",
 )
 ORDER: Final = tuple(ROOT.joinpath(name).parts for name in (*APART, *FAST))
 LEFT_OUT: Final = ("service", "slow", "long")
@@ -89,7 +90,7 @@ SHARED: Final = {"site": "site"}  # by the fixture that they use
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.
 SPARSE: Final = {
     "tests/client/test_contract.py::TestRemoteStudy": 2,
-    "tests/client/test_contract.py::TestAsyncRemoteStudy": 2,
+    "tests/client/test_contract.py::TestAsyncRemoteStudy": 1,
     "tests/postgres/test_contract.py::TestPostgresStudy": 2,
     "tests/oracles/test_tabpfn.py::TestContract": 4,
 }
@@ -112,6 +113,9 @@ def pytest_configure(config: pytest.Config) -> None:
     memory = Path("/dev/shm")
     if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**31:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+    # Every httpx client reads all certificates, 40 ms of work; no test asks another machine.
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")  # a folder is looked into when one is needed
     if config.option.fast:
         sys.addaudithook(_guard)
 

@@ -24,7 +24,7 @@ SOURCE = Path(imabo.__file__).parent
 # Each row may import from the rows above it and from itself; SEPARATE parts of one row may not
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
-    {"errors"},
+    {"errors", "markup", "spelling"},
     {"space", "memory", "magnitude", "beliefs", "counters", "settings", "objective", "spending"},
     {"arms"},
     {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"},
@@ -32,16 +32,20 @@ LAYERS: list[set[str]] = [
     {"policies", "oracles", "stores"},
     {
         "checks",
+        "defaults",
         "documents",
         "events",
         "engine",
         "recommend",
         "export",
+        "frames",
         "replay",
         "study",
+        "study_changes",
         "insight",
+        "webhooks",
     },
-    {"client"},
+    {"client", "decorator"},
     {"imabo"},
     {"demo", "server", "testing"},
     {"cli"},
@@ -54,6 +58,7 @@ HOMES: dict[str, set[str]] = {
     "testing": TEST_TOOLS,
     "server": {
         "anyio",
+        "httpx",
         "prometheus_client",
         "pydantic",
         "pydantic_core",
@@ -74,6 +79,7 @@ CODES = {
     "RewardConflict": "reward_conflict",
     "KeyConflict": "key_conflict",
     "UnknownPull": "unknown_pull",
+    "UnknownKey": "unknown_key",
     "UnknownArm": "unknown_arm",
     "UnknownStudy": "unknown_study",
     "StudyExists": "study_exists",

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
-from imabo.engine.requests import Request
+from imabo.decorator import tuned
+from imabo.engine.requests import Request, Reward
 from imabo.events import Event
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
@@ -26,11 +27,13 @@ __all__ = [
     "Int",
     "Pull",
     "Request",
+    "Reward",
     "Space",
     "Study",
     "errors",
     "oracles",
     "policies",
+    "tuned",
 ]
 
 

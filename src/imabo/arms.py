@@ -62,8 +62,8 @@ class Pull:
     ``reason`` says why this arm: ``warmup``, ``expand`` and ``prepared`` admitted it for this very
     request (drawn from P0, proposed now, proposed in the background), ``index`` served a known arm,
     ``waiting`` served a known one because no proposal was ready, and ``default`` stands for a
-    service that did not answer. ``context`` is what the caller stored with the pull. Inside ``with
-    study.serve()`` set ``reward`` to report it.
+    service that did not answer. ``context`` and ``key`` are the caller's own, and ``part`` counts
+    the pulls of a key from 0. Inside ``with study.serve()`` set ``reward`` to report it.
     """
 
     id: str
@@ -75,6 +75,8 @@ class Pull:
     reward: float | None = None
     rewarded_at: datetime | None = None
     context: Any = None
+    key: str | None = None
+    part: int = 0
 
 
 def make_id(token: str, number: int) -> str:

@@ -17,9 +17,7 @@ from imabo.policies.base import Policy
 from imabo.settings import check_count, check_positive, describe, is_number, restore, unfit
 from imabo.space import Config, Space
 from imabo.space.scalars import show
-from imabo.stores import Store
 from imabo.stores.base import StudyRecord
-from imabo.stores.refusals import study_exists
 
 MAX_COUNT: Final = 10_000  # pulls of one ask or of one page of the history, arms added together
 _LONGEST_NAME: Final = 200
@@ -37,6 +35,7 @@ def checked_record(
     reward_range: object,
     window_s: object,
     created_at: object,
+    revision: int | None = None,
 ) -> StudyRecord:
     """What a new study is created with, under a new token."""
     return StudyRecord(
@@ -49,6 +48,7 @@ def checked_record(
         reward_range=checked_range(reward_range),
         window_s=checked_window(window_s),
         created_at=checked_time(created_at),
+        revision=revision,
     )
 
 
@@ -235,20 +235,20 @@ def _as_today(stored: Mapping[str, Any], kind: type, module: ModuleType) -> Mapp
         return stored
 
 
-def require_same(store: Store, record: StudyRecord, *, any_seed: bool) -> None:
-    """Refuse to create a study over one of the same name that is not the same study."""
-    found = store.load(record.name).study
-    same = (
-        _as_today(found.policy, Policy, policies) == record.policy
-        and _as_today(found.oracle, Oracle, oracles) == record.oracle
-        and found.reward_range == record.reward_range
-        and found.window_s == record.window_s
-        and (any_seed or found.seed == record.seed)
-        # A space that the study has since moved on from is still the study's own.
-        and any(space == record.space for space in store.spaces(record.name))
-    )
-    if not same:
-        raise study_exists(record.name)
+def fixed_differences(found: StudyRecord, wanted: StudyRecord, *, any_seed: bool) -> list[str]:
+    """What another declaration of a study has otherwise that can never change, a line each."""
+    lines = []
+    stored = _as_today(found.policy, Policy, policies), _as_today(found.oracle, Oracle, oracles)
+    for name, was, now in zip(
+        ("policy", "oracle"), stored, (wanted.policy, wanted.oracle), strict=True
+    ):
+        if was != now:
+            reason = "what was decided and is known follows from it"
+            lines.append(f"{name}: {dict(was)} is stored, {dict(now)} is declared; {reason}")
+    if not any_seed and found.seed != wanted.seed:
+        reason = "every decision so far follows from it"
+        lines.append(f"seed: {found.seed} is stored, {wanted.seed} is declared; {reason}")
+    return lines
 
 
 def _canonical(value: object) -> str:

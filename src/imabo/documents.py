@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from imabo.arms import Arm, Pull, Tally, make_id
 from imabo.magnitude import usable_sum
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from imabo.recommend import Best
 
 Document: TypeAlias = dict[str, Any]
+
+RETRY_PREFIX: Final = "imabo-retry-"  # of keys that clients make where the caller gave none
 
 
 @lru_cache(256)  # pulls that are served together have one time
@@ -49,9 +51,19 @@ def mean_of(tally: Tally) -> float | None:
     return usable_sum(tally.reward_sum, float(n)) / n if n else None
 
 
+def own_key(key: str | None) -> str | None:
+    """A pull's key as its caller gave it: those that clients make for their retries are none.
+
+    Example:
+        >>> own_key("order-3"), own_key(RETRY_PREFIX + "0f3c")
+        ('order-3', None)
+    """
+    return None if key is None or key.startswith(RETRY_PREFIX) else key
+
+
 def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pull:
     """A pull as a study shows it."""
-    rewarded_at = record.rewarded_at
+    rewarded_at, key = record.rewarded_at, own_key(record.key)
     return Pull(
         id=make_id(token, record.number),
         arm=record.arm,
@@ -62,6 +74,8 @@ def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pu
         reward=record.reward,
         rewarded_at=None if rewarded_at is None else to_datetime(rewarded_at),
         context=record.context,
+        key=key,
+        part=0 if key is None else record.part,
     )
 
 
@@ -89,6 +103,7 @@ def study_document(snapshot: Snapshot) -> Document:
         "seed": str(record.seed),  # beyond what JSON readers take for a number
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
+        "revision": record.revision,
         "created_at": stamp(to_datetime(record.created_at)),
         "n_arms": len(snapshot.arms),
         "n_pulls": totals.n_pulls,
@@ -111,6 +126,8 @@ def pull_document(pull: Pull, study: str) -> Document:
         "reward": pull.reward,
         "rewarded_at": None if pull.rewarded_at is None else stamp(pull.rewarded_at),
         "context": pull.context,
+        "key": pull.key,
+        "part": pull.part,
     }
 
 

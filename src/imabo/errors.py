@@ -71,6 +71,10 @@ class UnknownPull(ImaboError, LookupError):
     """A pull id that this study never handed out."""
 
 
+class UnknownKey(UnknownPull):
+    """A key that no ask of this study used, or whose pulls were pruned since."""
+
+
 class UnknownArm(ImaboError, LookupError):
     """An arm id that this study does not have."""
 

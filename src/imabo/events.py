@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from imabo.documents import to_datetime
-from imabo.stores.base import LogEntry, StudyRecord
+from imabo.documents import Document, event_document, to_datetime
+from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
-EventKind = Literal["created", "state", "arm", "arms", "space", "drift"]
+EventKind = Literal["created", "state", "arm", "arms", "space", "settings", "drift"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,15 @@ class Event:
     """Something that happened to a study and is kept.
 
     ``kind`` is ``created``, ``state`` (an arm was paused, resumed or retired), ``arm`` (one was
-    added by hand), ``arms`` (several were, together), ``space`` (the space changed) or ``drift``
-    (the rewards changed, and the study noticed). ``data`` has the details as JSON-safe values,
-    ``str(event)`` says it in words.
+    added by hand), ``arms`` (several were, together), ``space`` (the space changed), ``settings``
+    (other settings did) or ``drift`` (the rewards changed, and the study noticed). ``data`` has the
+    details as JSON-safe values, ``str(event)`` says it in words.
 
     The data of ``arms``: the new arms are those from ``first`` to ``last`` (None when there are
     none), and ``resumed`` are the ids of arms that became active again.
+
+    The data of ``settings``, and of ``space`` where both changed: ``before`` and ``after`` have
+    those that changed, and ``declared`` is true when ``create`` declared it so.
 
     The data of a drift: ``before`` and ``after`` are the means of the ``n_rewards`` rewards that
     show it, as expected and as they are, in the study's own units; ``since`` is how many rewards
@@ -38,7 +41,7 @@ class Event:
         rewards with model = 'small' fell from 0.8 to 0.2
     """
 
-    kind: EventKind
+    kind: EventKind | str
     at: datetime
     data: Mapping[str, Any]
 
@@ -47,7 +50,9 @@ class Event:
         if self.kind == "created":
             return "the study was created"
         if self.kind == "space":
-            return "the space changed"
+            return "; ".join(["the space changed", *_settings(data)])
+        if self.kind == "settings":
+            return "; ".join(_settings(data)) or "the settings were declared as they are"
         if self.kind == "arm":
             return f"arm {data['arm']} was added by hand"
         if self.kind == "arms":
@@ -55,9 +60,21 @@ class Event:
         if self.kind == "state":
             state = "resumed" if data["state"] == "active" else data["state"]
             return f"arm {data['arm']} was {state}"
+        if self.kind != "drift":
+            return _of_the_service(self.kind, data)
         before, after = data["before"], data["after"]
         way = "fell" if after < before else "rose"
         return f"{_what(data)} {way} from {before:.3g} to {after:.3g}"
+
+
+def _settings(data: Mapping[str, Any]) -> list[str]:
+    before, lines = data.get("before", {}), []
+    for name, now in data.get("after", {}).items():
+        if name == "revision":
+            lines.append(f"revision {now} was declared")
+        else:
+            lines.append(f"{name} changed from {before[name]} to {now}")
+    return lines
 
 
 def _added(data: Mapping[str, Any]) -> str:
@@ -77,18 +94,70 @@ def _what(data: Mapping[str, Any]) -> str:
     return "rewards of what is served"
 
 
+_ABOUT: Final = {"key": "the {role} key {name!r}", "webhook": "the webhook {webhook} to {host}"}
+_WORDS: Final = {"deleted": "the study was deleted", "imported": "the study was made from a log"}
+
+
+def _of_the_service(kind: str, data: Mapping[str, Any]) -> str:
+    """What happened to a study as a whole, to a key or to a webhook; a kind of others by its name.
+
+    Example:
+        >>> _of_the_service("key made", {"role": "reader", "name": "page"})
+        "the reader key 'page' was made"
+    """
+    thing, _, done = kind.partition(" ")
+    try:
+        return f"{_ABOUT[thing].format_map(data)} was {done}"
+    except KeyError:
+        return _WORDS.get(kind, kind)
+
+
+def listed_event(record: EventRecord) -> Event:
+    """An event of the store's list, in the study's own units."""
+    if record.kind == "drift":
+        return drift_event(record, record.at, record.data)
+    return Event(record.kind, to_datetime(record.at), dict(record.data))
+
+
+def listed_document(record: EventRecord) -> Document:
+    """An event of the store's list, with its id, its study and its words."""
+    try:
+        shown = event_document(listed_event(record))
+    except (KeyError, TypeError, ValueError):  # data of another version must not hold up the rest
+        plain = Event("", to_datetime(record.at), dict(record.data))
+        shown = event_document(plain) | {"kind": record.kind, "text": record.kind}
+    return {"id": record.id, "study": record.study, **shown}
+
+
+def events_page(
+    store: Store,
+    study: str | None = None,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    kinds: Sequence[str] = (),
+    limit: int,
+) -> Document:
+    """A page of the store's list, as the HTTP API has it; ``next`` is for the page that follows."""
+    found = store.events(study, after=after, before=before, kinds=kinds, limit=limit)
+    more = None
+    if found and len(found) == limit:
+        more = found[0].id if after is None else found[-1].id
+    return {"events": [listed_document(event) for event in found], "next": more}
+
+
 def events_of(record: StudyRecord, changes: Sequence[LogEntry], limit: int) -> list[Event]:
     """The newest events of a study, the oldest of them first."""
     found = [Event("created", to_datetime(record.created_at), {})]
     for entry in changes:
-        if entry.kind in ("state", "arm", "arms", "space"):
-            found.append(Event(entry.kind, to_datetime(entry.at), dict(entry.data or {})))
-        elif entry.kind == "drift":
+        if entry.kind == "drift":
             found.append(drift_event(record, entry.at, entry.data or {}))
+        else:
+            found.append(Event(entry.kind, to_datetime(entry.at), dict(entry.data or {})))
     return found[-limit:] if limit else []
 
 
-def drift_event(record: StudyRecord, at: float, data: Mapping[str, Any]) -> Event:
+def drift_event(record: StudyRecord | EventRecord, at: float, data: Mapping[str, Any]) -> Event:
     """A change of the rewards as the log has it, in the study's own units."""
     low, high = record.reward_range or (0.0, 1.0)
     told = {key: low + (high - low) * data[key] for key in ("before", "after")}

@@ -1,4 +1,4 @@
-"""Writing a study to a file: the whole log as JSON lines, or the pulls as CSV."""
+"""Writing a study to a file: the whole log as JSON lines, or the pulls as CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -6,33 +6,68 @@ import codecs
 import csv
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any, Final, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
+from imabo.arms import Pull
+from imabo.documents import own_key
+from imabo.engine.declaring import ALL_CHANGES, first_settings
 from imabo.errors import InvalidSetting
+from imabo.frames import parameters_of, tables_of, write_parquet
+from imabo.spelling import closest
 from imabo.stores.base import ArmRecord, LogEntry, Store
 
 if TYPE_CHECKING:
     from imabo.study import Study
 
+FORMATS: Final = ("jsonl", "csv", "parquet")
+# What a spreadsheet takes for a formula, and JSON's own quote; what is read as something else.
+_FORMULA: Final = "=+-@\"'"
+_NUMERIC: Final = re.compile(r"[\d.,:/ _-]*\d[\d.,:/ _eE+-]*(?:[%$€]|[aApP][mM])?")
+_NOT_TEXT: Final = frozenset(
+    [
+        "",
+        "#n/a",
+        "#n/a n/a",
+        "#na",
+        "1.#ind",
+        "1.#qnan",
+        "<na>",
+        "n/a",
+        "na",
+        "null",
+        "nan",
+        "none",
+        "true",
+        "false",
+        "inf",
+        "infinity",
+    ]
+)
 FORMAT: Final = 1  # of the JSON lines; a reader refuses what it does not know
 
 
 def export(
-    study: Study, store: Store, target: str | os.PathLike[str] | TextIO, form: str | None
+    study: Study, store: Store, target: str | os.PathLike[str] | IO[Any], form: str | None
 ) -> None:
-    """Write a study to a path or an open text file (see ``Study.export``)."""
-    write = _write_csv if export_format(target, form) == "csv" else _write_jsonl
+    """Write a study to a path or an open file (see ``Study.export``)."""
+    form = export_format(target, form)
+    if form == "parquet":
+        write_parquet(tables_of(study, study.space.names, study.arms()), target)
+        return
+    write = _write_csv if form == "csv" else _write_jsonl
     if isinstance(target, (str, os.PathLike)):
         with open(target, "w", encoding="utf-8", newline="") as file:
             write(study, store, file)
     else:
-        write(study, store, target)
+        write(study, store, cast(TextIO, target))
 
 
-def export_format(target: str | os.PathLike[str] | TextIO, form: str | None) -> str:
+def export_format(target: str | os.PathLike[str] | IO[Any], form: str | None) -> str:
     """The format to write: the one that was named, else what the path ends with.
 
     Example:
@@ -43,14 +78,15 @@ def export_format(target: str | os.PathLike[str] | TextIO, form: str | None) -> 
         form = "jsonl"
         if isinstance(target, (str, os.PathLike)):
             form = os.path.splitext(os.fspath(target))[1].lstrip(".")
-    if form not in ("jsonl", "csv"):
-        why = "a study is exported as 'jsonl' or 'csv'"
-        fix = "pass format='jsonl' or a path that ends in .jsonl or .csv"
+    if form not in FORMATS:
+        why = f"a study is exported as {', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
+        close = closest(form, FORMATS) or "jsonl"
+        fix = f"pass format={close!r}, or a path that ends in .jsonl, .csv or .parquet"
         raise InvalidSetting(f"the format is {form!r}", why, fix)
     return form
 
 
-def copy_export(file: IO[bytes], target: str | os.PathLike[str] | TextIO) -> None:
+def copy_export(file: IO[bytes], target: str | os.PathLike[str] | IO[Any]) -> None:
     """Write what another process exported, read from ``file``, to a path or an open text file."""
     file.seek(0)
     if isinstance(target, (str, os.PathLike)):
@@ -67,32 +103,55 @@ def _write_jsonl(study: Study, store: Store, file: TextIO) -> None:
 
 def _write_csv(study: Study, store: Store, file: TextIO) -> None:
     del store
-    names = list(study.space.names)
-    for arm in study.arms():
-        names += [name for name in arm.config if name not in names]
+    parameters = parameters_of(study.space.names, study.arms())
     writer = csv.writer(file)
-    pull_columns = ["id", "arm", "reason", "state", "reward", "served_at", "rewarded_at", "context"]
-    writer.writerow(pull_columns + [f"config.{name}" for name in names])
+    plain = [one.name for one in fields(Pull) if one.name != "config"]
+    writer.writerow(plain + [f"config.{name}" for name in parameters])
     for pull in study:
+        context = "" if pull.context is None else json.dumps(pull.context)
         writer.writerow(
             [
-                pull.id,
-                pull.arm,
-                pull.reason,
-                pull.state,
-                "" if pull.reward is None else repr(pull.reward),
-                _iso(pull.served_at),
-                _iso(pull.rewarded_at),
-                "" if pull.context is None else json.dumps(pull.context),
-                # JSON cells, so that true, "true", null and an absent parameter stay apart.
-                *(json.dumps(pull.config[n]) if n in pull.config else "" for n in names),
+                *(context if name == "context" else cell(getattr(pull, name)) for name in plain),
+                # An absent parameter is empty, and null is a value.
+                *(
+                    cell(pull.config[name], "null") if name in pull.config else ""
+                    for name in parameters
+                ),
             ]
         )
+
+
+def cell(value: object, none: str = "") -> str:
+    """A value as a spreadsheet and pandas read it back; a formula is not one.
+
+    Text is written as it is. Where it would be read as something else (a number, a date, a formula,
+    nothing at all) it is written as JSON, with quotes; ``json.loads`` takes them off.
+
+    Example:
+        >>> [cell(value) for value in ("large", 0.25, 3, True, None)]
+        ['large', '0.25', '3', 'true', '']
+        >>> [cell(value) for value in ("=1+1", "007", "None", "")]
+        ['"=1+1"', '"007"', '"None"', '""']
+    """
+    if value is None:
+        return none
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str):
+        return json.dumps(value) if _is_misread(value) else value
+    return json.dumps(value) if isinstance(value, bool) else repr(value)
+
+
+def _is_misread(text: str) -> bool:
+    if text.casefold() in _NOT_TEXT or text != text.strip() or not text.isprintable():
+        return True
+    return text[0] in _FORMULA or bool(_NUMERIC.fullmatch(text))
 
 
 def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
     snapshot = store.load(study.name)
     record = snapshot.study
+    first = first_settings(record, store.changes(study.name, limit=ALL_CHANGES))
     yield {
         "kind": "study",
         "format": FORMAT,
@@ -101,9 +160,10 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
         "space": record.space,
         "policy": record.policy,
         "oracle": record.oracle,
-        "reward_range": record.reward_range,
-        "window_s": record.window_s,
+        "reward_range": first["reward_range"],
+        "window_s": first["window_s"],
         "created_at": record.created_at,
+        **({} if first["revision"] is None else {"revision": first["revision"]}),
     }
     arms = {arm.id: arm for arm in snapshot.arms}
     admitted: set[int] = set()
@@ -130,7 +190,7 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
     if entry.kind == "ask" and entry.arm is not None:
         config = arms[entry.arm].config
         line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
-        line |= entry.data or {}
+        line |= _asked_with(entry.data or {})
     elif entry.kind == "tell":
         line |= {"pull": entry.pull, "reward": entry.reward}
     else:
@@ -140,5 +200,8 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
     return line
 
 
-def _iso(moment: datetime | None) -> str:
-    return "" if moment is None else moment.isoformat()
+def _asked_with(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the caller gave: not the key that a client made for its retries."""
+    if own_key(data.get("key")) is not None:
+        return data
+    return {name: value for name, value in data.items() if name == "context"}

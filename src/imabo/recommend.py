@@ -13,6 +13,7 @@ from imabo.arms import ActiveSet, Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
 from imabo.errors import NoRewards
 from imabo.evaluation import Shrunk, level_of_each, shrink
+from imabo.markup import number, table
 from imabo.policies.counts import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
 from imabo.space import Config
@@ -51,6 +52,16 @@ class Best:
     since: datetime | None = None
     observed: float | None = None
     chance: float | None = None
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the configuration, and what is known of it."""
+        low, high = self.interval
+        ends = f"{number(low)} to {number(high)} ({self.level:.0%})"
+        rows = [*self.config.items(), ("mean reward", number(self.mean)), ("interval", ends)]
+        rows.append(("rewards", self.n_rewards))
+        if self.chance is not None:
+            rows.append(("chance that no other is better", f"{self.chance:.0%}"))
+        return table(f"best: arm {self.arm}", [], rows)
 
 
 def recommend(arms: ActiveSet, level: float) -> Best:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, get_args
 
 from imabo.arms import Origin
@@ -20,7 +21,8 @@ from imabo.checks import (
 from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.asks import checked_request
-from imabo.engine.requests import Request
+from imabo.engine.declaring import check_declaring, checked_settings, form_of
+from imabo.engine.requests import CheckedRequest, Request
 from imabo.engine.rewards import checked_reward
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
@@ -29,6 +31,7 @@ from imabo.policies.base import Policy
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.stores.base import Store, StudyRecord
+from imabo.stores.outbox import quietly
 
 Entry = dict[str, Any]
 
@@ -86,6 +89,7 @@ def read_log(
             reward_range=head["reward_range"],
             window_s=head["window_s"],
             created_at=head["created_at"],
+            revision=_revision(head.get("revision")),
         )
     return record, entries
 
@@ -102,13 +106,19 @@ def make_again(
     ``StudyExists`` when the store has a study of that name.
     """
     policy, oracle = stored_policy(policy, record.policy), stored_oracle(oracle, record.oracle)
-    store.create(record)
+    # What happened is told to nobody again: only that the study was imported.
+    with quietly():
+        store.create(record)
     try:
-        engine = Engine(store, store.load(record.name), policy, oracle, lambda: record.created_at)
-        return apply_log(engine, entries)
+        with quietly():
+            loaded = store.load(record.name)
+            engine = Engine(store, loaded, policy, oracle, lambda: record.created_at)
+            checked = apply_log(engine, entries)
+        store.note("imported", asdict(checked), at=time.time(), study=record.name)
+        return checked
     except BaseException:
         # By its token, so that never a study of somebody else goes.
-        with suppress(ImaboError):
+        with suppress(ImaboError), quietly():
             if store.find(record.token) == record.name:
                 store.delete(record.name)
         raise
@@ -130,7 +140,7 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
         kind = entry["kind"]
         done["followed" if kind == "ask" and as_logged else kind] += 1
     engine.rewards.is_watching = True
-    changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "drift"))
+    changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "settings", "drift"))
     return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
 
@@ -186,7 +196,7 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "ask":
         # Without expiry by the clock: when it happened is in the log.
         number = engine.replica.view.totals.n_pulls + 1
-        (asked,) = engine.asks.serve([checked_request(Request(context=entry.get("context")))])
+        (asked,) = engine.asks.serve([_request(engine, entry)])
         (pull,) = [] if isinstance(asked, KeyConflict) else asked.pulls
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
         return (number, pull.arm, pull.reason, pull.config), logged
@@ -200,9 +210,8 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "expire":
         # The log has an entry only when something expired.
         return engine.replica.expire(checked_time(entry["before"])) > 0, True
-    if kind == "space":
-        engine.changes.update_space(Space.from_dict(entry["space"]))
-        return None, None
+    if kind in ("space", "settings"):
+        return _update(engine, entry)
     if kind == "drift":
         engine.changes.note_drift(Drift.from_data(entry))
         return None, None
@@ -218,6 +227,25 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     )
 
 
+def _update(engine: Engine, entry: Entry) -> tuple[object, object]:
+    """Change the space and settings as an entry says; what they were, here and in the log."""
+    space = Space.from_dict(entry["space"]) if entry["kind"] == "space" else None
+    before, after = entry.get("before", {}), dict(entry.get("after", {}))
+    revision = {"revision": _revision(after.pop("revision"))} if "revision" in after else {}
+    settings = checked_settings(space, after) if after else {}
+    record, current = engine.replica.record, engine.replica.view.space
+    now = form_of(record) | {"revision": record.revision}
+    wanted = form_of(record, (current if space is None else space).to_dict()) | settings
+    declared = wanted if entry.get("declared") is True else None
+    engine.changes.update(space, settings | revision, declared=declared)
+    return {name: now[name] for name in before}, before
+
+
+def _revision(value: Any) -> int | None:
+    check_declaring("error", value)
+    return None if value is None else int(value)
+
+
 def _add_arms(engine: Engine, entry: Entry) -> tuple[object, object]:
     replica = engine.replica
     first, last, resumed = entry["first"], entry["last"], entry["resumed"]
@@ -231,15 +259,27 @@ def _follow(engine: Engine, entry: Entry) -> tuple[object, object]:
     replica = engine.replica
     number, proposal = replica.view.totals.n_pulls + 1, None
     reason = entry["reason"]
-    context = checked_request(Request(context=entry.get("context"))).context
+    request = _request(engine, entry)
     if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
         raise TypeError(f"reason {show(reason)}")
     if reason in _ADMITTING:
         config = replica.view.space.validate(entry["config"])
         proposal = Proposal(config, **_descent(entry, replica.n_arms))
-    arm = engine.asks.follow(entry["arm"], reason, proposal, context)
+    arm = engine.asks.follow(entry["arm"], reason, proposal, request)
     made = number, arm, replica.view.config_of(arm)
     return made, (entry["pull"], entry["arm"], entry["config"])
+
+
+def _request(engine: Engine, entry: Entry) -> CheckedRequest:
+    """What was asked for: one pull, the next part of its key where it has one."""
+    key, part, replica = entry.get("key"), entry.get("part", 0), engine.replica
+    request = checked_request(Request(key=key, context=entry.get("context")))
+    if key is None:
+        return request
+    known = replica.store.keyed(replica.record.name, [key])
+    if type(part) is not int or part != len(known.get(key, ())):
+        raise LookupError(f"part {show(part)} of the key {show(key)}, which is not the next one")
+    return replace(request, part=part)
 
 
 def _descent(entry: Entry, n_arms: int) -> dict[str, Any]:

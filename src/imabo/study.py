@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Self, TextIO, TypeVar, cast, overload
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from imabo import checks
-from imabo.arms import ActiveSet, Arm, ArmState, Pull
+from imabo.arms import ActiveSet, Arm, Pull
 from imabo.documents import to_arm, to_datetime
 from imabo.engine import Engine, closed
 from imabo.engine.asks import Proposer, checked_request
+from imabo.engine.declaring import IfChanged, check_declaring
+from imabo.engine.naming import named_pull, pulls_of
 from imabo.engine.opening import created, opened, replayed
-from imabo.engine.requests import Asked, Request
+from imabo.engine.requests import Asked, Request, Reward
 from imabo.errors import ImaboError, KeyConflict
 from imabo.events import Event, events_of
 from imabo.export import export
+from imabo.frames import StudyFrames
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
 from imabo.settings import check_count
 from imabo.space import Space
 from imabo.stores import Store
+from imabo.study_changes import StudyChanges
 
 if TYPE_CHECKING:
     from imabo.insight.plots import Plots
@@ -38,7 +42,7 @@ def _fact(read: Callable[[Engine], T], doc: str) -> T:
     return cast(T, property(lambda study: read(study._engine), doc=doc))
 
 
-class Study:
+class Study(StudyFrames, StudyChanges):
     """One thing being tuned: ask which configuration to serve, tell how it went.
 
     Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
@@ -74,11 +78,14 @@ class Study:
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
         clock: Callable[[], float] = time.time,
+        if_changed: IfChanged = "error",
+        revision: int | None = None,
     ) -> Self:
         """Start a study, or go on with the same one when it exists already.
 
-        So the same call may stand at the top of a script that is run again and again. A study of
-        that name with other settings is ``StudyExists``.
+        So the same call may stand at the top of a program that is started again and again. When it
+        declares something else than before, ``if_changed`` says what to do (docs/guides/deploys.md
+        has what is guaranteed when several versions of a program start at once).
 
         Args:
             name: At most 200 characters, unique in the store.
@@ -92,12 +99,19 @@ class Study:
             window_s: Seconds after which a pull no longer counts as pending, for feedback that can
                 get lost. A reward that comes later still counts.
             clock: Seconds as a float; a simulation may count rounds instead.
+            if_changed: ``"error"`` is ``StudyExists``, which names the difference and what
+                ``"update"`` would do: change what can be changed (the space, ``window_s``).
+                ``"keep"`` goes on with the study as it is, and says so in the log.
+            revision: Of this declaration, a whole number that grows, such as a build number: an
+                older one never replaces a newer one.
         """
+        check_declaring(if_changed, revision)
         at = checks.checked_clock(clock)()
         record = checks.checked_record(
-            name, space, policy, oracle, seed, reward_range, window_s, created_at=at
+            name, space, policy, oracle, seed, reward_range, window_s, at, revision
         )
-        return cls(created(store, record, (policy, oracle), clock, any_seed=seed is None))
+        parts, any_seed = (policy, oracle), seed is None
+        return cls(created(store, record, parts, clock, any_seed=any_seed, if_changed=if_changed))
 
     @classmethod
     def open(
@@ -185,22 +199,41 @@ class Study:
                 engine.rewards.expire_due()
             return engine.asks.serve(checked)
 
-    def tell(self, pull_id: str, reward: float) -> None:
+    @overload
+    def tell(self, pull_id: str, reward: float) -> None: ...
+    @overload
+    def tell(self, *, key: str, reward: float, part: int | None = None) -> None: ...
+    def tell(
+        self,
+        pull_id: str | None = None,
+        reward: float | None = None,
+        *,
+        key: str | None = None,
+        part: int | None = None,
+    ) -> None:
         """Report the reward of a pull; it is in the store before this returns.
 
+        Name the pull by its id, or by the key of its ask: ``tell(key="order-3", reward=0.8)``. If
+        that was for several, ``part`` says which, from 0. Telling never asks: a key that no ask
+        used is ``UnknownKey``, an id that was never handed out ``UnknownPull``.
+
         Telling the same value again changes nothing, so a report may be retried. Another value is
-        ``RewardConflict``, an id that was never handed out ``UnknownPull``, anything but a finite
-        number in the reward range ``InvalidReward``. One that comes after the window counts, too.
+        ``RewardConflict``, anything but a finite number in the reward range ``InvalidReward``; True
+        is 1.0. One that comes after the window counts, too.
         """
-        (refused,) = self.tell_many([(pull_id, reward)])
+        told: Any = (pull_id, reward)  # which is checked below, as all rewards are
+        if key is not None or part is not None:
+            told = Reward(told[1], pull_id, key, part)
+        (refused,) = self.tell_many([told])
         if refused is not None:
             raise refused
 
-    def tell_many(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+    def tell_many(self, rewards: Sequence[tuple[str, float] | Reward]) -> list[ImaboError | None]:
         """Report the rewards of several pulls, committed together.
 
-        For each, in order: None when it is recorded (or was before), else the error that ``tell``
-        would have raised. One that is refused does not hold up the others.
+        Each is an id with its reward, or a ``Reward``, which may name a key instead. For each, in
+        order: None when it is recorded (or was before), else the error that ``tell`` would have
+        raised. One that is refused does not hold up the others.
 
         Example:
             >>> from imabo import Float, Space
@@ -233,6 +266,7 @@ class Study:
         """Drop from the pending count what is past its window; ``ask`` does this by itself."""
         with self._lock:
             replica = self._live().replica
+            replica.refresh()  # another process may have changed the window
             return 0 if self.window_s is None else replica.expire(replica.now() - self.window_s)
 
     # --- what was learned -----------------------------------------------------------------------
@@ -280,10 +314,17 @@ class Study:
             changes = self.store.changes(self.name, limit=limit)
             return events_of(self._engine.replica.record, changes, limit)
 
-    def pull(self, pull_id: str) -> Pull:
-        """A pull by its id, as it stands now."""
+    def pull(
+        self, pull_id: str | None = None, *, key: str | None = None, part: int | None = None
+    ) -> Pull:
+        """A pull by its id or by its key (see ``tell``), as it stands now."""
         with self._lock:
-            return self._live().replica.pull(pull_id)
+            return named_pull(self._live().replica, pull_id, key, part)
+
+    def pulls_of(self, key: str) -> list[Pull]:
+        """The pulls of a key, by their parts: one, or as many as its ask was for."""
+        with self._lock:
+            return pulls_of(self._live().replica, key)
 
     def pulls(self, after: int = 0, limit: int = 1000) -> list[Pull]:
         """A page of the history: at most ``limit`` pulls (10,000) in the order they were served.
@@ -302,11 +343,11 @@ class Study:
             yield from page
             after = int(page[-1].id.rpartition("-")[2])
 
-    def export(self, target: str | PathLike[str] | TextIO, format: str | None = None) -> None:  # noqa: A002
-        """Write the study to a file: JSON lines (the whole log) or CSV (a row a pull).
+    def export(self, target: str | PathLike[str] | IO[Any], format: str | None = None) -> None:  # noqa: A002
+        """Write the study to a file: JSON lines (the whole log), CSV or Parquet (a row a pull).
 
-        The lines hold everything that happened, in order; ``Study.replay`` reads them. ``target``
-        is a path or an open file; ``format`` (``"jsonl"``, ``"csv"``), what the path ends with.
+        The lines hold all that happened; ``Study.replay`` reads them. ``target`` is a path or an
+        open file; ``format`` (``jsonl``, ``csv``, ``parquet``), what the path ends with.
         """
         export(self, self.store, target, format)
 
@@ -338,59 +379,6 @@ class Study:
 
         return Plots(self)
 
-    # --- changes by hand ------------------------------------------------------------------------
-
-    def update_space(self, space: Space) -> None:
-        """Change the space while the study runs; everything that was learned stays.
-
-        Arms that it does not allow are retired, and come back when a later one allows them. The
-        growth schedule restarts, so the new space is explored at once.
-        """
-        checks.checked_space(space)
-        with self._lock:
-            self._live().changes.update_space(space)
-
-    def add_arm(self, config: Mapping[str, object]) -> Arm:
-        """Admit a configuration by hand, to be served soon; one that is an arm is active again."""
-        with self._lock:
-            changes = self._live().changes
-            return to_arm(changes.arm(changes.add_arm(config)))
-
-    def add_arms(self, configs: Sequence[Mapping[str, object]]) -> list[Arm]:
-        """``add_arm`` for each of many configurations, in one transaction; the arms in their order.
-
-        All or none, at most 10,000: one that the space does not allow refuses them all. One that
-        comes twice is one arm. Doing it again changes nothing, so it may be retried.
-
-        Example:
-            >>> from imabo import Float, Space
-            >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
-            >>> [arm.id for arm in study.add_arms([{"x": 0.1}, {"x": 0.2}, {"x": 0.1}])]
-            [1, 2, 1]
-        """
-        wanted = checks.checked_configs(configs)
-        with self._lock:
-            ids = self._live().changes.add_arms(wanted)
-            records = self.store.arms(self.name, sorted(set(ids)))
-        known = {record.id: to_arm(record) for record in records}
-        return [known[arm] for arm in ids]
-
-    def pause(self, arm: Arm | int) -> Arm:
-        """Stop serving an arm until ``resume``."""
-        return self._put_state(arm, "paused")
-
-    def resume(self, arm: Arm | int) -> Arm:
-        """Serve a paused arm again."""
-        return self._put_state(arm, "active")
-
-    def retire(self, arm: Arm | int) -> Arm:
-        """Stop serving an arm for good; its rewards still count in what is known."""
-        return self._put_state(arm, "retired")
-
-    def _put_state(self, arm: Arm | int, state: ArmState) -> Arm:
-        with self._lock:
-            return to_arm(self._live().changes.change_state(arm, state))
-
     def use_proposer(self, proposer: Proposer | None) -> None:
         """Take proposals from a worker, so that no ``ask`` waits; known arms when none is ready."""
         with self._lock:
@@ -406,6 +394,9 @@ class Study:
         lambda e: e.replica.record.reward_range, "Ends of the rewards, or None when they have none."
     )
     window_s = _fact(lambda e: e.replica.record.window_s, "How long a pull may stay pending.")
+    revision = _fact(
+        lambda e: e.replica.record.revision, "The revision of its declaration, None without one."
+    )
     policy = _fact(lambda e: e.asks.policy, "The policy.")
     oracle = _fact(lambda e: e.asks.oracle, "The oracle.")
     space = _fact(lambda e: e.replica.view.space, "The current space.")

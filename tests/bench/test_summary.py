@@ -61,3 +61,23 @@ def test_the_command_draws_a_picture(tmp_path: Path) -> None:
     assert cli.main([*arguments, "--rounds", "10000"]) == 0
     assert out.read_text().startswith("<svg")
     assert cli.main(arguments) == 1
+
+
+def test_a_table_of_another_length_says_what_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [
+        synthetic.row("toy/sin1", "imabo", 0) | {"rounds": rounds, "delay": delay}
+        for rounds, delay in ((200, None), (300, {"feedback_freq": 0.2}))
+    ]
+    folder = synthetic.write(tmp_path / "rows", made)
+    assert cli.main(["bench", "table", str(folder)]) == 1
+    done = capsys.readouterr()
+    assert "has 5000 rounds and instant feedback" in done.err
+    assert "1 runs of --rounds 200, 1 runs of --rounds 300 with late feedback" in done.err
+    assert "pass --rounds 200" in done.err
+    assert done.out == ""
+    assert cli.main(["bench", "table", str(folder), "--rounds", "200"]) == 0
+    table = ["bench", "table", str(folder), "--rounds", "200", "--method", "imbo"]
+    assert cli.main(table) == 1
+    assert "write 'imabo'" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def make_study(store: str, name: str = STUDY, n: int = N_PULLS) -> None:
         window_s=3600.0,
     ) as study:
         for i in range(n):
-            pull = study.ask()
+            pull = study.ask(key="request-17" if i == 18 else None)
             if i % 3:
                 rate = 0.8 if pull.config["model"] == "large" else 0.3
                 study.tell(pull.id, float(rng.random() < rate))

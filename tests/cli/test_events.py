@@ -35,6 +35,33 @@ def test_a_limit_keeps_the_newest_and_says_so(anywhere: Imabo) -> None:
     assert anywhere("events", CHANGED, "--limit=10000").out.splitlines() == whole
 
 
+def test_without_a_study_all_that_happened_is_listed(anywhere: Imabo) -> None:
+    events = anywhere("events", "--json").json["events"]
+    assert {event["study"] for event in events} >= {STUDY, CHANGED}
+    ids = [event["id"] for event in events]
+    assert ids == sorted(ids)
+    lines = anywhere("events", "--kind=created", "--kind=drift").out.splitlines()
+    assert len(lines) == 4
+    assert f"created  {STUDY}: the study was created" in lines[0]
+    assert "\x1b" not in "".join(lines)
+    first = anywhere("events", "--limit=1", "--after=0", "--json").json["events"]
+    assert first == events[:1]
+    *_, more = anywhere("events", "--limit=2", "--after=0").out.splitlines()
+    assert more == f"There are more: --after {ids[1]}"
+
+
+def test_events_are_written_to_a_file_as_json_lines(anywhere: Imabo, folder: Path) -> None:
+    done = anywhere("events", CHANGED, "--out=events.jsonl")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "3 events in events.jsonl\n"
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == anywhere("events", CHANGED, "--json").json[
+        "events"
+    ]
+    done = anywhere("events", "--kind=created", "--out=all.jsonl", "--json")
+    assert done.json == {"out": "all.jsonl", "events": 3}
+
+
 def test_a_study_that_there_is_not_has_none(anywhere: Imabo) -> None:
     assert anywhere("events", "nothing").code == 3
 

@@ -63,6 +63,9 @@ def test_the_example_of_a_command_works(command: Command, imabo: Imabo) -> None:
         assert imabo("pause", STUDY, "1").code == 0
     if command.name == "import":
         assert imabo("export", STUDY, "--out", f"{STUDY}.jsonl").code == 0
+    if command.name == "create":
+        text = 'name = "new"\n[space.x]\ntype = "float"\nlow = 0\nhigh = 1\n'
+        Path("study.toml").write_text(text, encoding="utf-8")
     program, *arguments = shlex.split(command.example)
     assert program == "imabo"
     done = imabo(*arguments)
@@ -94,7 +97,7 @@ def test_help_loads_nothing_that_only_commands_need() -> None:
     assert not (heavy | {"rich", "shtab", "httpx", "plotly", "starlette"}) & loaded
 
 
-@pytest.mark.parametrize("name", ["serve", "keys", "bench"])
+@pytest.mark.parametrize("name", ["serve", "keys", "webhook", "bench"])
 def test_the_list_of_commands_says_what_the_command_itself_says(name: str) -> None:
     """Their parsers are declared elsewhere, and the list is printed without loading them."""
     (command,) = (one for one in COMMANDS if one.name == name)
@@ -104,8 +107,41 @@ def test_the_list_of_commands_says_what_the_command_itself_says(name: str) -> No
 
 
 def _least(name: str) -> list[str]:
-    return {"serve": [], "keys": ["list"], "bench": ["list"]}[name]
+    return [] if name == "serve" else ["list"]
 
 
 def test_arms_can_be_sorted_by_everything_that_insight_sorts_by() -> None:
     assert set(SORTS) == set(insight.SORTS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("sho", "show"), ("exprot", "export"), ("keys craete", "create")]
+)
+def test_a_command_that_is_nearly_one_is_named(typed: str, meant: str, imabo: Imabo) -> None:
+    done = imabo(*typed.split())
+    assert (done.code, f"did you mean {meant!r}?" in done.err) == (2, True)
+    assert "did you mean" not in imabo("zzz").err
+
+
+def test_a_study_that_is_nearly_one_is_named(anywhere: Imabo) -> None:
+    done = anywhere("show", "suport-answers")
+    assert (done.code, f"write {STUDY!r}" in done.err) == (3, True)
+    assert "write" not in anywhere("show", "zzz").err
+
+
+def test_the_help_of_serve_shows_what_every_setting_is_and_may_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = " ".join(help_of("serve", capsys).split())
+    for words in (
+        "--port N port to listen on; 0 takes a free one [8766; from 0 to 65535]",
+        "--host ADDRESS address to listen on [127.0.0.1]",
+        "--store-limit-s SECONDS",
+        "[8; from 0.1 to 3600]",
+        "--max-body-bytes BYTES the longest body of a request [1048576; from 1024 to 1073741824]",
+        "kept; for ever by default [none; from 1 to 1e+10]",
+        "may do everything [off]",
+        "--log-format FORMAT",
+    ):
+        assert words in text
+    assert "None" not in text

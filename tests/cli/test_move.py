@@ -235,3 +235,21 @@ def test_progress_is_shown_on_a_terminal_and_goes_when_it_is_done(
 def test_json_lines_are_one_document_each(imabo: Imabo, log: Path) -> None:
     kinds = {json.loads(line)["kind"] for line in log.read_text().splitlines()}
     assert kinds == {"study", "ask", "tell", "state", "arm", "space"}
+
+
+def test_a_parquet_file_is_one_from_a_database_and_a_service(anywhere: Imabo, folder: Path) -> None:
+    from pyarrow import parquet
+
+    done = anywhere("export", STUDY, "--out", "pulls.parquet", "--json")
+    assert (done.code, done.json["format"]) == (0, "parquet"), done.err
+    found = parquet.read_table(folder / "pulls.parquet")
+    assert found.num_rows == N_PULLS
+    assert set(found["config.model"].to_pylist()) == {"small", "large"}
+    assert anywhere("export", STUDY, "--format", "parquet").code == 2  # not to a terminal
+
+
+def test_an_ending_that_means_nothing_is_refused(imabo: Imabo, folder: Path) -> None:
+    done = imabo("export", STUDY, "--out", "pulls.xlsx")
+    assert done.code == 1
+    assert "'jsonl', 'csv' or 'parquet'" in done.err
+    assert not (folder / "pulls.xlsx").exists()

@@ -214,3 +214,17 @@ def test_a_study_is_deleted_once_its_name_is_typed(
 def test_deleting_as_json_names_what_went(imabo: Imabo, folder: Path) -> None:
     make_study(f"sqlite:///{folder}/imabo.db", "other", 1)
     assert imabo("delete", "other", "--yes", "--json").json == {"deleted": "other"}
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def test_settings_are_changed_and_told(anywhere: Imabo) -> None:
+    done = anywhere("update", STUDY, "--window-s", "7200")
+    assert done.out == "window_s is 7200, it was 3600\n"
+    assert anywhere("update", STUDY, "--window-s=none", "--json").json["window_s"] is None
+    assert "window_s changed from 7200.0 to None" in anywhere("events", STUDY).out
+    refused = anywhere("update", STUDY, "--reward-range", "0", "5", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "invalid_setting")
+    assert "on the scale of the range" in refused.error["why"]
+    assert anywhere("update", STUDY).code == 2

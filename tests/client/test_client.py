@@ -256,7 +256,7 @@ def test_threads_share_a_client(server: RunningServer, make_client: MakeClient) 
     def serve() -> None:
         try:
             for _ in range(20):
-                pull = study.ask(default={"letter": "z"}, deadline_s=60.0)
+                pull = study.ask(default={"letter": "a"}, deadline_s=60.0)
                 study.tell(pull.id, 1.0)
         except BaseException as error:
             errors.append(error)

@@ -51,7 +51,7 @@ def test_rewards_are_sent_where_no_thread_can_be_had(monkeypatch: pytest.MonkeyP
             study.tell(pull.id, 1.0, wait=False)
         assert client.n_waiting == 5
         assert client.flush(30.0)
-        assert study.ask(default={"letter": "z"}).reason == "default"
+        assert study.ask(default={"letter": "a"}).reason == "default"
         monkeypatch.undo()
         assert study.n_rewards == 5
 

@@ -17,6 +17,7 @@ from imabo.testing.study.base import letters
 from tests.client.conftest import MakeClient
 from tests.client.processes import KilledServer
 from tests.client.tcp import FAULTS, Fault, Proxy, at_random, listening
+from tests.loops import first
 from tests.server.running import RunningServer
 
 DEFAULT = {"x": 0.5}
@@ -49,8 +50,9 @@ def wait_for_more(told: dict[str, float], count: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.parametrize("n_kills", first(1, [1, 3]))
 def test_a_service_that_is_killed_loses_no_reward(
-    make_client: MakeClient, killed: KilledServer, tmp_path: Path
+    make_client: MakeClient, killed: KilledServer, tmp_path: Path, n_kills: int
 ) -> None:
     client = make_client(killed.url, timeout_s=2.0)
     study = client.create("s", Space(x=Float(0, 1)), oracle=oracles.Random(), seed=1)
@@ -69,7 +71,7 @@ def test_a_service_that_is_killed_loses_no_reward(
     for thread in threads:
         thread.start()
     try:
-        for _ in range(3):
+        for _ in range(n_kills):
             wait_for_more(told, 15)
             killed.kill()
             time.sleep(0.3)

@@ -32,7 +32,9 @@ def test_both_sides_have_the_same_methods_with_their_words(waiting: type, awaite
         assert method.__doc__, name
         assert twin.__doc__, name
         assert ">>> " not in twin.__doc__
-        assert inspect.iscoroutinefunction(twin) == (name not in ("study", "serve"))
+        assert inspect.iscoroutinefunction(twin) == (
+            name not in ("study", "serve", "check_default")
+        )
         assert not inspect.iscoroutinefunction(method)
         mine, others = inspect.signature(method), inspect.signature(twin)
         assert list(mine.parameters.values()) == list(others.parameters.values())

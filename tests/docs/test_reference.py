@@ -20,6 +20,7 @@ import imabo.insight
 import imabo.stores
 import imabo.stores.base
 import imabo.testing
+import imabo.webhooks
 from imabo.cli.commands import GROUPS
 from imabo.cli.exits import MEANINGS as EXITS
 from imabo.cli.parser import make_parser
@@ -31,7 +32,7 @@ from tests.docs.built import Site
 from tests.docs.pages import DOCS, ROOT
 
 MODULES = [imabo, imabo.policies, imabo.oracles, imabo.insight, imabo.client, imabo.stores,
-           imabo.testing]  # fmt: skip
+           imabo.testing, imabo.webhooks]  # fmt: skip
 # What a server tells its own workers; nobody else sets these.
 BETWEEN_PROCESSES = ("IMABO_WORKER_", "IMABO_METRICS_")
 ONE_PARAGRAPH = (imabo.stores.MemoryStore, imabo.stores.SQLiteStore)  # their verbs are Store's
@@ -122,7 +123,19 @@ def test_every_command_and_option_is_in_the_reference(
 ) -> None:
     page = site.page("reference/commands.html").text
     names = [command.name for _, group in GROUPS for command in group]
-    for name in [*names, "keys create", "keys list", "keys revoke", "bench run", "bench claims"]:
+    for name in [
+        *names,
+        "keys create",
+        "keys list",
+        "keys revoke",
+        "webhook add",
+        "webhook list",
+        "webhook remove",
+        "webhook deliveries",
+        "webhook test",
+        "bench run",
+        "bench claims",
+    ]:
         with pytest.raises(SystemExit):
             make_parser("*").parse_args([*name.split(), "--help"])
         shown = capsys.readouterr().out

@@ -33,7 +33,8 @@ CENTRE: Config = {"x": 0.5, "y": 1e-2, "z": 0.0}
 class TestContract(OracleContract):
     @pytest.fixture
     def oracle(self, checkpoint: Path) -> Oracle:
-        return TabPFN(model_path=str(checkpoint))
+        # One member: the contract asks it hundreds of times, and of more members only the time.
+        return TabPFN(estimators=1, model_path=str(checkpoint))
 
 
 @dataclass

@@ -147,25 +147,19 @@ def test_the_best_configuration_is_copied_as_json(page: Page, api: Api) -> None:
     assert copied == api.read("/best")["config"]
 
 
-@pytest.mark.parametrize(
-    ("item", "ending", "start"),
-    [
+def test_files_are_downloaded(page: Page, api: Api, tmp_path: Path) -> None:
+    for item, ending, start in (
         ("Requests as CSV", ".csv", "id,"),
         ("The log as JSON lines", ".jsonl", "{"),
         ("Report (HTML)", ".html", "<!doctype html>"),
-    ],
-    ids=["csv", "jsonl", "report"],
-)
-def test_files_are_downloaded(
-    page: Page, api: Api, tmp_path: Path, item: str, ending: str, start: str
-) -> None:
-    page.get_by_role("button", name="Download").click()
-    with page.expect_download() as found:
-        page.get_by_role("menuitem", name=item).click()
-    assert found.value.suggested_filename == api.study + ending
-    path = tmp_path / "file"
-    found.value.save_as(path)
-    assert path.read_text(encoding="utf-8").lower().startswith(start)
+    ):
+        page.get_by_role("button", name="Download").click()
+        with page.expect_download() as found:
+            page.get_by_role("menuitem", name=item).click()
+        assert found.value.suggested_filename == api.study + ending
+        path = tmp_path / f"file{ending}"
+        found.value.save_as(path)
+        assert path.read_text(encoding="utf-8").lower().startswith(start), item
 
 
 def test_a_study_is_deleted_only_with_its_name_typed(page: Page, api: Api) -> None:

@@ -229,7 +229,10 @@ def _is_as_new(url: str, shape: Any) -> bool:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
                 "datname = current_database() AND pid <> pg_backend_pid()"
             )
-            db.execute("TRUNCATE imabo_studies, imabo_keys RESTART IDENTITY CASCADE")
+            db.execute(
+                "TRUNCATE imabo_studies, imabo_keys, imabo_all_events, imabo_webhooks "
+                "RESTART IDENTITY CASCADE"
+            )
         return bool(_shape(url) == shape)
     except psycopg.Error:
         return False

@@ -12,7 +12,7 @@ import pytest
 from imabo import Study
 from imabo.errors import SchemaTooNew
 from imabo.stores import open_store
-from imabo.stores.postgres import PostgresStore, statements
+from imabo.stores.postgres import PostgresStore, outbox_statements, statements
 from imabo.stores.postgres.schema import STEPS, upgrade, version_of
 from imabo.testing.stores.facts import Writer, everything
 from tests.postgres.children.upgrade import NEXT_STEP
@@ -76,7 +76,8 @@ def test_a_newer_schema_is_refused(postgres_store: PostgresStore, postgres_url: 
 
 
 def test_the_tables_of_the_statements_are_those_of_the_database(postgres_url: str) -> None:
-    said = b" ".join(value for value in vars(statements).values() if isinstance(value, bytes))
+    both = [*vars(statements).values(), *vars(outbox_statements).values()]
+    said = b" ".join(value for value in both if isinstance(value, bytes))
     named = {name.decode() for name in re.findall(rb"\bimabo_[a-z_]+", said)}
     assert named - {statements.CHANNEL, "imabo_log"} == tables_of(postgres_url)
 

@@ -30,9 +30,12 @@ BODIES: dict[str, Any] = {
     "create_study": study_body("new"),
     "change_study": {"space": OTHER_SPACE},
     "reward": {"reward": 0.5},
+    "reward_by_key": {"reward": 0.5},
     "reward_many": {"rewards": [{"pull": "x-1", "reward": 0.5}]},
     "add_arm": {"config": {"model": "large", "x": 0.5}},
     "change_arm": {"state": "paused"},
+    "add_webhook": {"url": "http://127.0.0.1/"},
+    "change_webhook": {"kinds": None},
     "prune": {"before": "2020-01-01T00:00:00Z"},
 }
 
@@ -63,7 +66,9 @@ def caller(server: RunningServer, key: str | None) -> httpx.Client:
 def call(
     http: httpx.Client, operation: Operation, study: str = "a", pull: str = "x-1"
 ) -> httpx.Response:
-    path = operation.path.format(study=study, pull=pull, arm=1, figure="reward")
+    path = operation.path.format(
+        study=study, pull=pull, key="k", arm=1, figure="reward", webhook="w"
+    )
     body = BODIES.get(operation.handler.__name__)
     return http.request(operation.method, path, json=body)
 
@@ -113,7 +118,9 @@ def test_a_limited_key_finds_of_other_studies_what_it_finds_of_none(
     http = caller(locked, "admin-a")
     real = call(http, operation, study="b", pull=pull["id"])
     none = call(http, operation, study="q", pull="q-1")
-    if "{" in operation.path:
+    if "{webhook}" in operation.path:  # they are of no study
+        assert code_of(real, 403) == code_of(none, 403) == "forbidden"
+    elif "{" in operation.path:
         assert real.status_code == none.status_code == 404
         texts = (real.text.replace(pull["id"], "q-1"), none.text.replace("'q'", "'b'"))
         assert texts[0] == texts[1]
@@ -249,3 +256,14 @@ def test_with_keys_the_name_of_the_machine_does_not_matter() -> None:
     with RunningServer(keys={"app": ("reader", None)}) as server:
         headers = {"host": "imabo.example", "authorization": f"Bearer {server.keys['app']}"}
         assert httpx.get(f"{server.url}/v1/studies", headers=headers).status_code == 200
+
+
+def test_a_batch_by_keys_says_nothing_of_studies_that_are_not_the_caller_s(
+    locked: RunningServer,
+) -> None:
+    Api(caller(locked, "admin"), "b").ask(key="k")
+    rewards = [{"study": study, "key": "k", "reward": 0.5} for study in ("b", "q")]
+    answer = caller(locked, "admin-a").post("/v1/rewards", json={"rewards": rewards})
+    found, none = (result["problem"] for result in answer.json()["results"])
+    assert (found["code"], found["why"]) == (none["code"], none["why"])
+    assert found["code"] == "unknown_study"

@@ -123,7 +123,7 @@ def test_a_port_that_is_taken_is_explained(url: str) -> None:
         port = server.url.rpartition(":")[2]
         refused = run("serve", f"--store={url}", f"--port={port}")
     assert refused.returncode == 1
-    assert "choose another host or port" in refused.stderr
+    assert "choose another port: --port 0 takes a free one" in refused.stderr
 
 
 def test_a_wrong_setting_is_explained(url: str) -> None:

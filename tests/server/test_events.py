@@ -18,7 +18,9 @@ def test_changes_by_hand_are_told_in_order(api: Api) -> None:
     api.http.patch(f"{api.path}/arms/1", json={"state": "paused"})
     api.http.patch(api.path, json={"space": OTHER_SPACE})
     events = api.read("/events")["events"]
-    assert [set(event) for event in events] == [{"kind", "at", "data", "text"}] * 4
+    fields = {"id", "study", "kind", "at", "data", "text"}
+    assert [set(event) for event in events] == [fields] * 4
+    assert {event["study"] for event in events} == {api.study}
     assert [(event["kind"], event["text"]) for event in events] == [
         ("created", "the study was created"),
         ("arm", "arm 1 was added by hand"),
@@ -31,9 +33,51 @@ def test_changes_by_hand_are_told_in_order(api: Api) -> None:
     assert api.read("/events", limit=0)["events"] == []
 
 
-@pytest.mark.parametrize("query", ["limit=-1", "limit=10001", "limit=x", "after=1"])
+@pytest.mark.parametrize(
+    "query", ["limit=-1", "limit=10001", "limit=x", "after=-1", "after=1&before=2"]
+)
 def test_a_wrong_query_is_refused(api: Api, query: str) -> None:
     assert code_of(api.http.get(f"{api.path}/events?{query}"), 422) == "invalid_request"
+
+
+def test_a_list_is_read_in_pages_from_either_end(api: Api) -> None:
+    api.http.post(f"{api.path}/arms", json={"config": {"model": "large", "x": 0.5}})
+    for state in ("paused", "active", "paused"):
+        api.http.patch(f"{api.path}/arms/1", json={"state": state})
+    whole = api.read("/events")
+    events = whole["events"]
+    assert (len(events), whole["next"]) == (5, None)
+    page = api.read("/events", limit=2)
+    assert (page["events"], page["next"]) == (events[3:], events[3]["id"])
+    assert api.read("/events", limit=3, before=page["next"])["events"] == events[:3]
+    page = api.read("/events", limit=2, after=0)
+    assert (page["events"], page["next"]) == (events[:2], events[1]["id"])
+    assert api.read("/events", after=page["next"])["events"] == events[2:]
+    assert api.read("/events", after=events[-1]["id"]) == {"events": [], "next": None}
+    found = api.read("/events", kind="arm,created")["events"]
+    assert [event["kind"] for event in found] == ["created", "arm"]
+
+
+def test_the_service_lists_what_happened_to_all_studies_and_to_itself() -> None:
+    with RunningServer(keys={"k": ("admin", None)}) as server:
+        headers = {"Authorization": f"Bearer {server.keys['k']}"}
+        with httpx.Client(base_url=server.url, headers=headers) as http:
+            for name in ("a", "b"):
+                Api(http, name)
+            http.delete("/v1/studies/a")
+            log = http.get("/v1/studies/b/export").content
+            lines = {"Content-Type": "application/x-ndjson"}
+            http.post("/v1/imports?name=c", content=log, headers=lines)
+            events = http.get("/v1/events").json()["events"]
+            study = http.get("/v1/studies/c/events").json()["events"]
+    assert [(event["study"], event["text"]) for event in events] == [
+        (None, "the admin key 'k' was made"),
+        ("b", "the study was created"),
+        ("a", "the study was deleted"),
+        ("c", "the study was created"),
+        ("c", "the study was made from a log"),
+    ]
+    assert [event["kind"] for event in study] == ["created"]
 
 
 def test_there_are_no_events_of_a_study_that_there_is_not(http: httpx.Client) -> None:

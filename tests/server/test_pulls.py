@@ -25,6 +25,8 @@ def test_an_ask_needs_no_body_and_says_all_about_its_pull(api: Api) -> None:
         "reward",
         "rewarded_at",
         "context",
+        "key",
+        "part",
     ]
     assert (pull["state"], pull["reward"], pull["arm"]) == ("pending", None, 1)
     assert pull["served_at"].endswith("Z")
@@ -149,11 +151,20 @@ def test_a_context_that_is_too_long_is_refused(api: Api) -> None:
     assert api.read()["n_pulls"] == 0
 
 
-@pytest.mark.parametrize("reward", ["0.5", True, None, [], 10**400])
+@pytest.mark.parametrize("reward", ["0.5", None, [], 10**400])
 def test_a_reward_that_is_no_number_is_refused(api: Api, reward: object) -> None:
     (pull,) = api.ask()
     assert code_of(api.tell(pull["id"], reward), 422) in ("invalid_request", "invalid_reward")
     assert api.read()["n_rewards"] == 0
+
+
+def test_a_reward_may_be_true_or_false(api: Api) -> None:
+    first, second, third = api.ask(count=3)
+    assert api.tell(first["id"], True).status_code == 204
+    rewards = [{"pull": second["id"], "reward": False}, {"pull": third["id"], "reward": True}]
+    api.http.post("/v1/rewards", json={"rewards": rewards}).raise_for_status()
+    pulls = api.http.get(f"{api.path}/pulls").json()["pulls"]
+    assert [pull["reward"] for pull in pulls] == [1.0, 0.0, 1.0]
 
 
 def test_a_reward_too_large_to_work_with_is_refused_and_asks_go_on(

@@ -171,7 +171,9 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
     with closing(sqlite3.connect(path)) as db:  # back to the version before them
         db.executescript(
             "DROP TABLE memories; DROP TABLE milestones; DROP INDEX events_changes; "
-            "DROP INDEX pulls_admitting; PRAGMA user_version = 3"
+            "DROP INDEX pulls_admitting; DROP TABLE all_events; DROP TABLE deliveries; "
+            "DROP TABLE webhooks; DROP TABLE declarations; "
+            "ALTER TABLE studies DROP COLUMN revision; PRAGMA user_version = 3"
         )
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store, create=False)

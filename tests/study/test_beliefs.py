@@ -145,7 +145,7 @@ def test_a_change_of_the_space_keeps_the_beliefs_about_arms_that_stay(store: Sto
     small = Space(
         model=Choice("small"), temperature=Float(0.0, 1.0), top_k=view.space.parameters["top_k"]
     )
-    live.changes.update_space(small)
+    live.changes.update(small)
     assert 0 < len(live.replica.view) < len(known)
     after = zip(*beliefs_in(live)[:2], strict=True)
     assert list(after) == [known[arm] for arm in live.replica.view.ids.tolist()]

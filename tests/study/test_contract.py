@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
 
 from imabo import Space, Study
+from imabo.stores import MemoryStore
 from imabo.testing.study import StudyContract
 from imabo.testing.study.base import MakeStudy
 
@@ -16,7 +18,7 @@ from imabo.testing.study.base import MakeStudy
 class TestMemoryStudy(StudyContract):
     @pytest.fixture
     def make_study(self) -> MakeStudy:
-        return Study.create
+        return partial(Study.create, store=MemoryStore())
 
 
 class TestSQLiteStudy(StudyContract):

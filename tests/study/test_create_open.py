@@ -352,3 +352,21 @@ class TestSettingsThatCameLater:
         space = Space(x=Float(0.0, 1.0))
         store.create(study_record("s", seed=3, space=space.to_dict(), **OLDER | {"oracle": mixed}))
         Study.create("s", space, store=store, oracle=oracles.Mixed(oracles.GP(), epsilon=0.1))
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mysql://user:secret@host/db", "no store for MySQL.*'postgresql://.*pass one of these"),
+        ("mongodb+srv://host", "no store for MongoDB"),
+        ("nosuch://host", "no store for 'nosuch'"),
+        ("postgres://user:secret@host/db", "begins with 'postgresql://'"),
+        ("http://127.0.0.1:8766", "address of a service"),
+        ("data/imabo.db", "a path and not a URL.*write 'sqlite:///data/imabo.db'"),
+        ("sqlite://imabo.db", "three slashes"),
+    ],
+)
+def test_a_foreign_url_is_told_what_there_is(url: str, words: str) -> None:
+    with pytest.raises(InvalidSetting, match=words) as caught:
+        Study.open("s", store=url)
+    assert "secret" not in str(caught.value)

@@ -252,7 +252,7 @@ def _plain(answer: Any) -> Any:
 
 
 TestSideBySide = SideBySide.TestCase
-TestSideBySide.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+TestSideBySide.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
 
 
 @pytest.mark.long

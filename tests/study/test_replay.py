@@ -187,7 +187,6 @@ EDITS: list[tuple[str, dict[str, Any]]] = [
     ("tell", {"reward": 1.5}),
     ("tell", {"reward": float("nan")}),
     ("tell", {"reward": "good"}),
-    ("tell", {"reward": True}),
     ("expire", {"before": 0.0}),
     ("expire", {"before": "yesterday"}),
     ("expire", {"before": float("inf")}),

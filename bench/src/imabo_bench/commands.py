@@ -6,10 +6,13 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from imabo.errors import InvalidSetting
 from imabo.settings import check_count, check_number
+from imabo.spelling import closest
 from imabo_bench import claims
 from imabo_bench.methods import method_names, open_method
 from imabo_bench.pack import pack
@@ -17,6 +20,9 @@ from imabo_bench.play import Row
 from imabo_bench.problems import open_problem, problem_names
 from imabo_bench.summary import fill_table, markdown_table, regret_table
 from imabo_bench.sweep import DelaySettings, Results, check_seeds, sweep, tasks_of
+
+if TYPE_CHECKING:
+    from imabo_bench.report.rows import Run
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -178,17 +184,45 @@ def table(options: argparse.Namespace) -> int:
     """Print a table of the runs of one length with instant feedback, or put it into a page."""
     from imabo_bench.report.rows import read_results
 
+    runs = read_results(options.folder).runs
     rows: list[Row] = [
         {"problem": run.problem, "method": run.method, "regret": run.regret.tolist()}
-        for run in read_results(options.folder).runs
+        for run in runs
         if run.rounds == options.rounds and not run.delay
     ]
+    _require_runs(options, rows, runs)
     methods = options.method or list(dict.fromkeys(row["method"] for row in rows))
     made = markdown_table(rows, methods)
     print(made)
     if options.into is not None:
         fill_table(options.into, made)
     return 0
+
+
+def _require_runs(options: argparse.Namespace, rows: list[Row], runs: Sequence[Run]) -> None:
+    """Refuse to print an empty table; say what there is instead."""
+    found: dict[tuple[str, ...], int] = {}
+    if not rows:
+        for run in runs:
+            late = ("with late feedback",) if run.delay else ()
+            kind = (f"--rounds {run.rounds}", *late)
+            found[kind] = found.get(kind, 0) + 1
+        has = ", ".join(f"{n} runs of {' '.join(kind)}" for kind, n in sorted(found.items()))
+        lengths = sorted({run.rounds for run in runs if not run.delay})
+        raise InvalidSetting(
+            f"no run in {str(options.folder)!r} has {options.rounds} rounds and instant feedback",
+            f"it has {has or 'no runs at all'}",
+            f"pass --rounds {lengths[-1]}" if lengths else "play some with: imabo bench run",
+        )
+    known = list(dict.fromkeys(row["method"] for row in rows))
+    for method in options.method or ():
+        if method not in known:
+            close = closest(method, known)
+            raise InvalidSetting(
+                f"no run of {options.rounds} rounds has the method {method!r}",
+                f"there are {', '.join(known)}",
+                f"write {close!r}" if close else "name some of these",
+            )
 
 
 def pack_rows(options: argparse.Namespace) -> int:

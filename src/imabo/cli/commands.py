@@ -49,6 +49,10 @@ def _between(
     return read
 
 
+def _number_or_none(text: str) -> float | None:
+    return None if text == "none" else float(text)
+
+
 def _whole(low: int, high: int) -> Callable[[str], float]:
     return _between(int, low, high, "whole number")
 
@@ -157,13 +161,21 @@ _LOOK: Final = [
     ),
     _command(
         "look:events",
-        "what happened to a study, the newest last",
+        "what happened, to a study or anywhere, the newest last",
         "Lists what happened to a study apart from requests and rewards: arms that were added, "
         "paused, resumed or retired by hand, changes of the space, and changes of the rewards "
-        "that the study noticed by itself (drift).",
+        "that the study noticed by itself (drift). Without a study it lists what happened to all "
+        "of them and to the service itself: keys, webhooks, studies that were deleted; over HTTP "
+        "that needs an admin's key.",
         "imabo events support-answers --limit 20",
-        *_STUDY,
+        _takes("study", "its name; by default all", metavar="STUDY", nargs="?"),
+        *_PLACE,
         _count("--limit", 1, 10_000, 50, "list so many at most, the newest of them (%(default)s)"),
+        _takes(
+            "--kind", "only events of this kind; may be repeated", action="append", metavar="KIND"
+        ),
+        _count("--after", 0, 10**17, None, "list the first ones after this id instead"),
+        _takes("--out", "write all of them as JSON lines to this file", metavar="FILE"),
     ),
     _command(
         "watch:watch",
@@ -184,7 +196,46 @@ _LOOK: Final = [
         _TOP,
     ),
 ]
+_PULL: Final = (
+    _takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
+    _flag("--by-key", "PULL is the key that the request was asked with"),
+    _count("--part", 0, 9999, None, "which pull of the key, where it was asked for several"),
+)
+_LOOK.append(
+    _command(
+        "pulls:pull",
+        "one request: what it was served with, and its reward",
+        "Shows a pull by its id, or by the key that you asked with. A key that was asked for "
+        "several has as many.",
+        "imabo pull support-answers request-17 --by-key",
+        *_STUDY,
+        *_PULL,
+    )
+)
 _STEP_IN: Final = [
+    _command(
+        "declare:create",
+        "make a study from a file that declares it",
+        "Makes a study, or finds that it is there already, from a TOML or JSON file with name, "
+        "space, and what Study.create takes besides: forbid, reward_range, window_s, policy, "
+        "oracle, seed. In TOML a parameter is a table:\n\n"
+        '[space.model]  type = "choice", values = ["small", "large"]\n\n'
+        "The space may also have the form that imabo space --json prints.",
+        "imabo create study.toml",
+        _takes("file", "TOML, or JSON where its name ends in .json (- for stdin)", metavar="FILE"),
+        _takes("--name", "for the study; by default the one in the file"),
+        *_PLACE,
+    ),
+    _command(
+        "pulls:tell",
+        "report the reward of a request",
+        "Reports the reward of a pull by its id, or by the key that you asked with. Again with "
+        "the same reward changes nothing; another one is refused. Telling never asks.",
+        "imabo tell support-answers request-17 0.8 --by-key",
+        *_STUDY,
+        *_PULL,
+        _takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
+    ),
     _command(
         "step_in:put_states",
         "stop serving arms until they are resumed",
@@ -243,6 +294,30 @@ _STEP_IN: Final = [
         _flag("--yes", "do not ask"),
     ),
     _command(
+        "step_in:update",
+        "change how long feedback is waited for, or the range of the rewards",
+        "Changes settings of a study while it runs; what was learned stays, and every process that "
+        "serves the study follows. The range of the rewards can change only before the first one. "
+        "The policy, the oracle and the seed cannot: all decisions follow from them.",
+        "imabo update support-answers --window-s 7200",
+        *_STUDY,
+        _takes(
+            "--window-s",
+            "seconds that a pull waits for its reward, or none for ever",
+            type=_number_or_none,
+            default=argparse.SUPPRESS,
+            metavar="S",
+        ),
+        _takes(
+            "--reward-range",
+            "the ends of the rewards",
+            type=float,
+            nargs=2,
+            default=argparse.SUPPRESS,
+            metavar=("LOW", "HIGH"),
+        ),
+    ),
+    _command(
         "step_in:delete",
         "delete a study for good",
         "Deletes a study with everything that it learned. It asks for the name to be typed "
@@ -256,14 +331,14 @@ _MOVE: Final = [
     _command(
         "move:export",
         "write a study to a file",
-        "Writes a study as JSON lines (everything that happened, for imabo import) or as CSV (a "
-        "row a request). The file appears when all of it is there.",
+        "Writes a study as JSON lines (everything that happened, for imabo import), or as CSV or "
+        "Parquet (a row a request). The file appears when all of it is there.",
         "imabo export support-answers --out pulls.csv",
         *_STUDY,
         _takes(
             "--format",
-            "by default what the file's name ends with, else jsonl",
-            choices=("jsonl", "csv"),
+            "by default what the file's name ends with, jsonl where it has no ending",
+            choices=("jsonl", "csv", "parquet"),
         ),
         _takes("--out", "standard output by default", metavar="FILE"),
     ),
@@ -332,6 +407,13 @@ _RUN: Final = [
         "access keys of the service: create, list, revoke",
         "",
         "imabo keys create --name dashboard --role reader",
+        load=_load_server,
+    ),
+    Command(
+        "webhook",
+        "tell other services what happens: add, list, remove, deliveries, test",
+        "",
+        "imabo webhook list",
         load=_load_server,
     ),
     Command(

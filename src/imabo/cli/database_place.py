@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from imabo import insight
 from imabo.cli.places import TableQuery
 from imabo.documents import Document, study_document
 from imabo.errors import UnknownStudy
+from imabo.events import events_page
 from imabo.space import Space
 from imabo.stores import Store
 from imabo.study import Study
@@ -51,7 +53,7 @@ class DatabasePlace:
         found = asdict(insight.overview(snapshot))
         if not trend:
             return found
-        return found | {"trend": _picked(insight.reward(snapshot).rolling, trend)}
+        return found | {"trend": insight.trend(snapshot, trend)}
 
     def table(self, name: str, query: TableQuery) -> Document:
         """Its arms with intervals; see ``imabo.insight.arm_table``."""
@@ -67,6 +69,12 @@ class DatabasePlace:
     def preview_space(self, name: str, space: Space) -> Document:
         """What another space would do to the arms."""
         return asdict(insight.preview_space(self._read(name), space))
+
+    def events(
+        self, study: str | None, kinds: Sequence[str], limit: int, after: int | None = None
+    ) -> Document:
+        """A page of what happened, to a study or anywhere."""
+        return events_page(self._store, study, after=after, kinds=kinds, limit=limit)
 
     def delete(self, name: str) -> None:
         """Delete a study."""
@@ -85,9 +93,3 @@ class DatabasePlace:
             snapshot = insight.read(self.named(name))
             self._read_at[name] = time.monotonic(), snapshot
         return snapshot
-
-
-def _picked(values: list[float | None], most: int) -> list[float | None]:
-    """At most so many of the values, the newest one always; as the service picks them."""
-    n = len(values)
-    return values if n <= most else [values[(n - 1) * (i + 1) // most] for i in range(most)]

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO, TextIO
 
 from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
 
 
 @contextmanager
-def written(path: str) -> Iterator[TextIO]:
-    """A text file to write; it takes the name when all of it is there, and is gone on an error.
+def written(path: str, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """A file to write; it takes the name when all of it is there, and is gone on an error.
 
     Example:
         >>> with written("/tmp/no/such/folder/x"): pass
@@ -29,7 +29,7 @@ def written(path: str) -> Iterator[TextIO]:
     is_direct = target.exists() and not target.is_file()
     place = target if is_direct else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with place.open("w", encoding="utf-8", newline="") as file:
+        with place.open("wb") if binary else place.open("w", encoding="utf-8", newline="") as file:
             yield file
         if not is_direct:
             place.replace(target)

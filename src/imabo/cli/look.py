@@ -6,6 +6,7 @@ import argparse
 from datetime import datetime
 from typing import Final
 
+from imabo.cli.files import written
 from imabo.cli.output import (
     Table,
     clean,
@@ -15,11 +16,12 @@ from imabo.cli.output import (
     print_table,
     say,
     span,
+    tell,
     when,
     write_json,
 )
 from imabo.cli.places import Place, TableQuery, place_of
-from imabo.documents import Document, best_document, chance_text, event_document
+from imabo.documents import Document, best_document, chance_text
 
 _COUNTS: Final = ("pulls", "rewards", "pending", "expired", "arms")
 _MOST_EVENTS: Final = 10_000  # that a service gives at once
@@ -113,28 +115,55 @@ def best(options: argparse.Namespace) -> None:
 
 def events(options: argparse.Namespace) -> None:
     """List what happened."""
+    kinds = list(dict.fromkeys(options.kind or ()))
     with place_of(options) as place:
+        if options.out is not None:
+            _export_events(place, options, kinds)
+            return
         # One more than wanted, to know whether there are older ones.
-        found = events_of(place, options.study, min(options.limit + 1, _MOST_EVENTS))
-    found, has_older = found[-options.limit :], len(found) > options.limit
+        most = min(options.limit + 1, _MOST_EVENTS)
+        found = place.events(options.study, kinds, most, options.after)["events"]
+    if options.after is None:
+        found, has_more = found[-options.limit :], len(found) > options.limit
+    else:
+        found, has_more = found[: options.limit], len(found) > options.limit
     if options.json:
-        write_json({"events": found})
+        at = 0 if options.after is None else -1
+        write_json({"events": found, "next": found[at]["id"] if has_more else None})
         return
-    if has_older:
+    if has_more and options.after is None:
         say("Older ones are left out; see: imabo events --help")
     for event in found:
-        say(event_text(event))
+        of = "" if options.study is not None else f"{clean(event['study'] or 'the service')}: "
+        say(event_text(event, of))
+    if has_more and options.after is not None:
+        say(f"There are more: --after {found[-1]['id']}")
+
+
+def _export_events(place: Place, options: argparse.Namespace, kinds: list[str]) -> None:
+    """Write all events as JSON lines."""
+    after, n = options.after or 0, 0
+    with written(options.out) as file:
+        while page := place.events(options.study, kinds, _MOST_EVENTS, after)["events"]:
+            for event in page:
+                write_json(event, file)
+            after, n = page[-1]["id"], n + len(page)
+    if options.json:
+        write_json({"out": options.out, "events": n})
+    else:
+        tell(f"{count(n, 'event')} in {clean(options.out)}")
 
 
 def events_of(place: Place, study: str, limit: int) -> list[Document]:
     """What happened to a study, the newest last."""
-    return [event_document(event) for event in place.named(study).events(limit)]
+    found: list[Document] = place.events(study, (), limit)["events"]
+    return found
 
 
-def event_text(event: Document) -> str:
-    """An event on a line."""
+def event_text(event: Document, of: str = "") -> str:
+    """An event on a line, with what it is of."""
     at = when(datetime.fromisoformat(event["at"]).timestamp())
-    return f"{at}  {clean(event['kind']):7}  {clean(event['text'])}"
+    return f"{at}  {clean(event['kind']):7}  {of}{clean(event['text'])}"
 
 
 def key_figures(overview: Document) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from typing import TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from imabo.checks import checked_name
 from imabo.cli.console import CountedLines, Step, ended_by_signals, progress
@@ -18,6 +18,7 @@ from imabo.cli.output import clean, count, say, tell, write_json
 from imabo.cli.places import place_of, service_of, service_url, store_of
 from imabo.documents import Document, study_document
 from imabo.errors import StudyExists
+from imabo.export import export_format
 from imabo.replay import Checked, make_again, read_log
 
 
@@ -25,8 +26,10 @@ def export(options: argparse.Namespace) -> None:
     """Write a study to a file or to standard output."""
     if options.json and options.out is None:
         raise UsageError("--json tells about a file; name it with --out", options.command)
-    ending = os.path.splitext(options.out or "")[1]
-    form = options.format or ("csv" if ending.lower() == ".csv" else "jsonl")
+    ending = os.path.splitext(options.out or "")[1].lower()
+    form = options.format or (export_format(f"x{ending}", None) if ending else "jsonl")
+    if form == "parquet" and options.out is None:
+        raise UsageError("Parquet is not text; name a file with --out", options.command)
     with place_of(options) as place:
         counts, study = place.study(options.study), place.named(options.study)
         # A line a pull, and in the log one a reward too.
@@ -34,9 +37,15 @@ def export(options: argparse.Namespace) -> None:
         if options.out is None and sys.stdout.isatty():
             study.export(sys.stdout, form)
             return
-        target = nullcontext(sys.stdout) if options.out is None else written(options.out)
+        is_binary = form == "parquet"
+        target = (
+            nullcontext(sys.stdout)
+            if options.out is None
+            else written(options.out, binary=is_binary)
+        )
         with progress("export", lines) as step, target as file:
-            study.export(cast(TextIO, CountedLines(file, step)), form)
+            counted = file if is_binary else CountedLines(cast(TextIO, file), step)
+            study.export(cast("IO[Any]", counted), form)
     if options.out is not None:
         _tell_written(options, form)
 

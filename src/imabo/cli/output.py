@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from itertools import pairwise
 from types import ModuleType
-from typing import Any, Final, TextIO
+from typing import IO, Any, Final, TextIO
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _PLAIN_BARS: Final = "_.-~=+*#"
@@ -35,7 +35,7 @@ def clean_lines(text: str) -> str:
     return "\n".join(clean(line) for line in text.split("\n"))
 
 
-def write_json(document: object, out: TextIO | None = None) -> None:
+def write_json(document: object, out: IO[str] | None = None) -> None:
     """One JSON document on a line of its own; ASCII, so that any terminal and pipe takes it."""
     out = sys.stdout if out is None else out
     out.write(json.dumps(document, allow_nan=False) + "\n")

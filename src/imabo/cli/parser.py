@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn
 
 from imabo.cli.exits import MEANINGS, UsageError
+from imabo.spelling import closest
+
+_CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
 Subparsers = Any  # argparse has no public name for it
 
@@ -57,7 +61,10 @@ class Parser(argparse.ArgumentParser):
     """Raises what is wrong instead of ending the program, so that it can be told as JSON."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the command line."""
+        """Refuse the command line; a word that looks like another may be that one."""
+        if wrong := _CHOICE.search(message):
+            close = closest(wrong[1], re.findall(r"[\w-]+", wrong[2]))
+            message += "" if close is None else f"; did you mean {close!r}?"
         raise UsageError(message, self.prog, self.format_usage())
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import IO, Final
+from collections.abc import Sequence
+from typing import IO, Any, Final
 
 from imabo.cli.console import Step
 from imabo.cli.places import TableQuery
@@ -19,6 +20,10 @@ class ServicePlace:
     def __init__(self, url: str, key: str | None) -> None:
         self._client = Client(url, key=key, timeout_s=_TIMEOUT_S, retries=1, flush_s=0.0)
         self.delete, self.close = self._client.delete, self._client.close
+
+    def create(self, name: str, settings: dict[str, Any]) -> Document:
+        """Make a study, or find that it is there; see ``Client.create``."""
+        return dict(self._client.create(name, **settings).facts().document)
 
     def named(self, name: str) -> RemoteStudy:
         """A study to call."""
@@ -47,6 +52,12 @@ class ServicePlace:
     def preview_space(self, name: str, space: Space) -> Document:
         """What another space would do to the arms."""
         return self.named(name).preview_space(space)
+
+    def events(
+        self, study: str | None, kinds: Sequence[str], limit: int, after: int | None = None
+    ) -> Document:
+        """A page of what happened, to a study or anywhere."""
+        return self._client.events(study, after=after, kind=",".join(kinds), limit=limit)
 
     def import_study(self, source: str | IO[bytes], name: str | None, step: Step) -> Imported:
         """Make a study from a log."""

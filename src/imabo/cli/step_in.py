@@ -1,4 +1,4 @@
-"""``imabo pause``, ``resume`` and ``retire``; ``add``; ``space``; ``delete``."""
+"""``imabo pause``, ``resume`` and ``retire``; ``add``; ``space``; ``update``; ``delete``."""
 
 from __future__ import annotations
 
@@ -241,6 +241,27 @@ def _print_preview(preview: Document) -> None:
         if preview[title]:
             say(f"{title}:")
             print_table(arm_rows({"rows": preview[title]}))
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def update(options: argparse.Namespace) -> None:
+    """Change settings of a study."""
+    names = ("window_s", "reward_range")
+    wanted = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    if not wanted:
+        raise UsageError("say what to change: --window-s or --reward-range", options.command)
+    with place_of(options) as place:
+        before = place.study(options.study)
+        place.named(options.study).update(**wanted)
+        after = place.study(options.study)
+    if options.json:
+        write_json(after)
+        return
+    for name in wanted:
+        was, now = value_text(before[name]), value_text(after[name])
+        say(f"{name} is {now}" + ("" if was == now else f", it was {was}"))
 
 
 # --- deleting -----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from imabo import errors
 from imabo.arms import Pull
 from imabo.checks import stored_oracle, stored_policy
+from imabo.client.addresses import named
 from imabo.client.http import Call, HttpAnswer
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
 from imabo.oracles.base import Oracle
@@ -49,6 +50,7 @@ class RemoteFacts:
     seed: int
     reward_range: tuple[float, float] | None
     window_s: float | None
+    revision: int | None
     created_at: datetime
     n_arms: int
     n_pulls: int
@@ -93,10 +95,14 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
+# What a service of before does not say yet.
+_EARLIER: Final[Mapping[str, Any]] = {"key": None, "part": 0, "revision": None}
+
+
 def made(kind: type[T], document: Any, /, **others: Any) -> T:
     """A dataclass from the document that has its fields, but for some."""
     wanted = [one.name for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
-    values = {name: document[name] for name in wanted}
+    values = {n: document[n] if n in document or n not in _EARLIER else _EARLIER[n] for n in wanted}
     return kind(**others, **{n: _READ[n](v) if n in _READ else v for n, v in values.items()})
 
 
@@ -143,12 +149,14 @@ def page_of(document: Any) -> tuple[list[Pull], int | None]:
     return several(Pull, "pulls")(document), document["next"]
 
 
-def results_of(pull_ids: Sequence[str]) -> Callable[[Any], list[ImaboError | None]]:
+def results_of(addresses: Sequence[str]) -> Callable[[Any], list[ImaboError | None]]:
     """What became of each reward of a batch, for the pulls of that batch."""
 
     def decode(document: Any) -> list[ImaboError | None]:
         results = document["results"]
-        if [result["pull"] for result in results] != list(pull_ids):
+        sent = [named(address) for address in addresses]
+        pairs = zip(results, sent, strict=True)
+        if any(result.get(name) != word for result, one in pairs for name, word in one.items()):
             raise ValueError("the results are not those of the rewards that were sent")
         return [
             None if result["status"] == "recorded" else _refusal_of(result["problem"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -26,6 +28,7 @@ from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 from imabo.client.study_loop import LONGEST_S
 from imabo.client.tasks import AsyncHttpConnections, Asyncio
 from imabo.client.threads import Blocking, HttpConnections, Sender
+from imabo.engine.declaring import IfChanged, check_declaring
 from imabo.errors import InvalidSetting, MissingExtra, StoreError, UnknownStudy
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -33,6 +36,7 @@ from imabo.settings import check_count, check_positive, describe, is_number
 from imabo.space import Space
 from imabo.space.scalars import show
 
+_log: Final = logging.getLogger(__name__)
 _TURN_S: Final = 0.25
 _SIZE_IN_MEMORY: Final = 10_000
 _SIZE_IN_FILE: Final = 1_000_000
@@ -40,7 +44,7 @@ _SIZE_IN_FILE: Final = 1_000_000
 AnyStudy = TypeVar("AnyStudy", RemoteStudy, AsyncRemoteStudy)
 
 
-class _ClientMethods(Generic[AnyStudy]):
+class _ClientMethods(ABC, Generic[AnyStudy]):
     """What both clients are, and do."""
 
     def __init__(
@@ -97,12 +101,15 @@ class _ClientMethods(Generic[AnyStudy]):
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
+        if_changed: IfChanged = "error",
+        revision: int | None = None,
     ) -> Steps[AnyStudy]:
         """Start a study, or go on with the same one when it exists; see ``Study.create``.
 
-        A study of that name with other settings is ``StudyExists``. Policies and oracles are those
-        of imabo, because the service must have them.
+        What that says of ``if_changed`` and ``revision`` holds here, too. Policies and oracles are
+        those of imabo, because the service must have them.
         """
+        check_declaring(if_changed, revision)
         settings: dict[str, Any] = {
             "name": checks.checked_name(name),
             "space": checks.checked_space(space).to_dict(),
@@ -113,9 +120,16 @@ class _ClientMethods(Generic[AnyStudy]):
         }
         if seed is not None:
             settings["seed"] = str(checks.checked_seed(seed))
+        if if_changed != "error":
+            settings["if_changed"] = if_changed
+        if revision is not None:
+            settings["revision"] = revision
         call = Call("POST", path_of("studies"), json_of(**settings))
         facts = yield from self._session.call(call, answers.facts_of)
-        return self._study(facts.name, facts)
+        self._tell_of(facts)
+        study = self._study(facts.name, facts)
+        study._begin_with(space)
+        return study
 
     @shared
     def open(self, name: str) -> Steps[AnyStudy]:
@@ -189,6 +203,36 @@ class _ClientMethods(Generic[AnyStudy]):
             if answer.n_attempts == 1:
                 raise
 
+    @shared
+    def events(
+        self,
+        study: str | None = None,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        kind: str = "",
+        limit: int = 1000,
+    ) -> Steps[dict[str, Any]]:
+        """A page of what happened: to a study, or, for an admin, in the whole service.
+
+        In plain values, as the API has it: ``events``, the newest last, and ``next`` for the page
+        that follows.
+
+        Args:
+            study: A study's name; None for all studies and the service itself.
+            after: The first events after this id; 0 for the very first.
+            before: The newest before this id.
+            kind: Only these kinds, with commas between them.
+            limit: How many at most, up to 10,000.
+        """
+        asked = {"after": after, "before": before, "kind": kind or None, "limit": limit}
+        params = {name: value for name, value in asked.items() if value is not None}
+        path = path_of(
+            *([] if study is None else ["studies", checks.checked_name(study)]), "events"
+        )
+        call = Call("GET", path, params=params)
+        return (yield from self._session.call(call, answers.document_of))
+
     # --- rewards that wait ----------------------------------------------------------------------
 
     @property
@@ -221,11 +265,21 @@ class _ClientMethods(Generic[AnyStudy]):
 
         return (yield from self._session.call(Call("GET", path_of("studies")), decoded))
 
-    def _connect(self, verify: bool | SSLContext) -> None:
-        raise NotImplementedError
+    def _tell_of(self, facts: RemoteFacts) -> None:
+        """Say in the log what became of a declaration, where that is news."""
+        why, lines = facts.document.get("why"), facts.document.get("difference") or ()
+        if why:
+            _log.warning("study %r goes on as it is: %s", facts.name, why)
+        elif facts.document.get("outcome") == "updated":
+            _log.info("study %r was changed as it is declared: %s", facts.name, "; ".join(lines))
 
+    @abstractmethod
+    def _connect(self, verify: bool | SSLContext) -> None:
+        """Make what the side runs its requests with."""
+
+    @abstractmethod
     def _study(self, name: str, known: RemoteFacts | None = None) -> AnyStudy:
-        raise NotImplementedError
+        """The study of that name, as the side has it."""
 
     def _wake(self) -> None:
         self._sender.wake()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import ClassVar, Final
 
+from imabo.client.addresses import in_words, named, study_of
 from imabo.client.answers import read, results_of
 from imabo.client.http import Call, HttpAnswer, json_of, path_of
 from imabo.client.reports import Reports
@@ -26,6 +27,7 @@ _BLAMED_ON_CONTENT: Final = (413, 422)
 class Outbox(ABC):
     """Rewards by pull, oldest first; each stays until ``settle`` says that it is done with.
 
+    ``pull_id`` is an address: the id of a pull, or what ``addresses`` makes of a key.
     So two that send at once, or one that vanishes half-way, repeat a reward and never lose one.
     """
 
@@ -60,7 +62,7 @@ class Outbox(ABC):
 
     @abstractmethod
     def take(self, limit: int, resting: Collection[str]) -> dict[str, float]:
-        """The oldest rewards, but for those of some studies (the part of an id before its dash)."""
+        """The oldest rewards, but for those of some studies (as ``study_of`` has them)."""
 
     @abstractmethod
     def settle(self, pull_ids: Collection[str]) -> int:
@@ -201,15 +203,10 @@ class MemoryOutbox(Outbox):
         return 1
 
 
-def study_of(pull_id: str) -> str:
-    """What the ids of one study's pulls have in common."""
-    return pull_id.rpartition("-")[0]
-
-
 def conflict(pull_id: str, known: float, reward: float) -> RewardConflict:
     """Two rewards for one pull."""
     return RewardConflict(
-        f"the reward of pull {pull_id!r} is {reward!r} now",
+        f"the reward of {in_words(pull_id)} is {reward!r} now",
         f"{known!r} was told before and waits to be sent",
         "report each pull once",
     )
@@ -217,7 +214,7 @@ def conflict(pull_id: str, known: float, reward: float) -> RewardConflict:
 
 def _closed(pull_id: str) -> StoreClosed:
     return StoreClosed(
-        f"the reward of pull {pull_id!r} is neither delivered nor kept",
+        f"the reward of {in_words(pull_id)} is neither delivered nor kept",
         "the client was closed meanwhile",
         "tell rewards before close(), or make another Client and tell it again",
     )
@@ -304,7 +301,14 @@ class Dispatch:
         yield from outbox.at_disk(lambda: outbox.reports.failed(lambda: outbox.n_waiting, why))
 
 
+def key_call(address: str, reward: float) -> Call:
+    """Report one reward by its key."""
+    what = named(address)
+    path = path_of("studies", what.pop("study"), "keys", what.pop("key"), "reward")
+    return Call("PUT", path, json_of(reward=reward, **what))
+
+
 def rewards_call(rewards: Iterable[tuple[str, float]]) -> Call:
     """Report several rewards."""
-    items = [{"pull": pull_id, "reward": reward} for pull_id, reward in rewards]
+    items = [named(address) | {"reward": reward} for address, reward in rewards]
     return Call("POST", path_of("rewards"), json_of(rewards=items))

@@ -15,13 +15,15 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
 
+from imabo.client.addresses import in_words, is_key
 from imabo.client.outbox import Outbox, conflict
 from imabo.client.reports import Reports
 from imabo.client.steps import T
 from imabo.errors import ImaboError, InvalidSetting, OutboxFull, SchemaTooNew, StoreError
 from imabo.space.scalars import show
 
-VERSION: Final = 1
+VERSION: Final = 2
+_BY_ID: Final = 1  # the version that a file has until it holds a reward by a key
 _APPLICATION: Final = 0x696D626F  # "imbo": what SQLite files of this kind are marked with
 _BUSY_S: Final = 5.0  # how long to wait for another process that writes
 _STUCK_S: Final = 30.0  # a process that sends for longer than this is not waited for any more
@@ -50,14 +52,15 @@ CREATE TRIGGER settled AFTER DELETE ON rewards BEGIN
     UPDATE services SET n_waiting = n_waiting - 1 WHERE id = OLD.service;
 END;
 PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {VERSION};
+PRAGMA user_version = {_BY_ID};
 """
 _NUMBER: Final = "SELECT id FROM services WHERE url = ?"
 _KNOWN: Final = f"SELECT reward FROM rewards WHERE service = ({_NUMBER}) AND pull = ?"
 _OLDEST: Final = f"""
 SELECT pull, reward FROM rewards
 WHERE service = ({_NUMBER})
-  AND rtrim(pull, '0123456789') NOT IN (SELECT value || '-' FROM json_each(?))
+  AND CASE instr(pull, '!') WHEN 0 THEN rtrim(pull, '0123456789')
+      ELSE substr(pull, 1, instr(pull, '!')) END NOT IN (SELECT value FROM json_each(?))
 ORDER BY number LIMIT ?
 """
 
@@ -113,6 +116,9 @@ class DurableOutbox(Outbox):
             (total,) = db.execute("SELECT SUM(n_waiting) FROM services").fetchone()
             insert = "INSERT INTO rewards (service, pull, reward, told_at) VALUES (?, ?, ?, ?)"
             now, answers = time.time(), list[ImaboError | None]()
+            if any(is_key(address) for address, _ in rewards):
+                # An older imabo would send a key as if it were an id; now it leaves the file alone.
+                db.execute(f"PRAGMA user_version = {VERSION}")
             for pull_id, reward in rewards:
                 known = self._known(db, pull_id)
                 if known is not None:
@@ -236,7 +242,7 @@ class DurableOutbox(Outbox):
 
     def _full(self, pull_id: str) -> OutboxFull:
         return OutboxFull(
-            f"the reward of pull {pull_id!r} is neither delivered nor kept",
+            f"the reward of {in_words(pull_id)} is neither delivered nor kept",
             f"the outbox {self._file.path} holds {self._size} rewards, its outbox_size, because "
             f"the service at {self._url} does not take them",
             "see why it does not, tell the reward again later, or allow more with outbox_size",

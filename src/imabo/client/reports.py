@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from imabo.client.addresses import in_words
+
 EVERY_S: Final = 60.0
 
 _log = logging.getLogger(__name__)
@@ -83,7 +85,7 @@ class Reports:
 
     def refused(self, count: int, pull_id: str, why: object) -> None:
         """The service will never take these rewards; one of them is an example."""
-        self._last_refusal = f"the last was that of pull {pull_id!r}: {why}"
+        self._last_refusal = f"the last was that of {in_words(pull_id)}: {why}"
         self._say_refused(self._refused.add(count))
 
     def dropped(self, count: int) -> None:

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from imabo.client.answers import read
+from imabo.client.default_keys import DefaultKeys
 from imabo.client.http import Call, HttpAnswer
 from imabo.client.lifetime import await_end, hold, release
 from imabo.client.reports import Trouble
@@ -189,6 +190,7 @@ class Session:
         self.flush_s = flush_s
         self.breaker = Breaker()
         self.defaults = Trouble()
+        self.default_keys = DefaultKeys()
         self.is_closed = False
         self.loop: AbstractEventLoop | None = None  # that of an asyncio client's last call
         # Whose pulls have ids that start so. A study that was made again has another token.
@@ -212,6 +214,7 @@ class Session:
             self.loop = None
             self.breaker.after_fork()
             self.defaults.after_fork()
+            self.default_keys.after_fork()
             self.outbox.reports.after_fork()
 
     def close(self) -> None:

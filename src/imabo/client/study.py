@@ -101,12 +101,17 @@ class RemoteStudy(StudyMethods, Blocking):
     @property
     def reward_range(self) -> tuple[float, float] | None:
         """Ends of the rewards, or None when they have none."""
-        return self._settings.reward_range
+        return self.facts().reward_range
 
     @property
     def window_s(self) -> float | None:
         """How long a pull may stay pending."""
-        return self._settings.window_s
+        return self.facts().window_s
+
+    @property
+    def revision(self) -> int | None:
+        """The revision of its declaration, None without one."""
+        return self.facts().revision
 
     @property
     def created_at(self) -> datetime:

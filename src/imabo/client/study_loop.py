@@ -9,27 +9,38 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
 
 from imabo.arms import Pull
 from imabo.checks import checked_name
-from imabo.client.answers import RemoteFacts, nothing_of, pulls_of, results_of
+from imabo.client.addresses import address_of, is_key
+from imabo.client.answers import RemoteFacts, facts_of, nothing_of, pulls_of, results_of
 from imabo.client.http import Call, json_of, path_of
-from imabo.client.outbox import MOST_REWARDS, rewards_call
+from imabo.client.outbox import MOST_REWARDS, key_call, rewards_call
 from imabo.client.session import Session
 from imabo.client.steps import SharedMethod, Steps, shared, within
+from imabo.defaults import DEFAULT_PREFIX, check_default, default_pull
+from imabo.documents import RETRY_PREFIX
 from imabo.engine.asks import checked_request
-from imabo.engine.requests import Request
+from imabo.engine.naming import check_named
+from imabo.engine.requests import Request, Reward
 from imabo.engine.rewards import checked_reward
-from imabo.errors import ImaboError, InvalidSetting, StoreClosed, Unavailable, UnknownPull
+from imabo.errors import (
+    ImaboError,
+    InvalidReward,
+    InvalidSetting,
+    StoreClosed,
+    Unavailable,
+    UnknownPull,
+)
 from imabo.settings import is_number
+from imabo.space import Space
 from imabo.space.scalars import show
 
 LONGEST_S: Final = 86_400.0  # that anything may be allowed to take
+_RANGE_S: Final = 1.0  # to ask for the study's range before a reward is refused
 MOST_PULLS: Final = 1000  # of one call
 _PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
-_DEFAULT_PREFIX: Final = "default-"  # no study's ids start so
 
 _log = logging.getLogger(__name__)
 
@@ -77,12 +88,36 @@ class StudyLoop:
         self._name = checked_name(name)
         self._path = path_of("studies", self._name)
         self._known = known
+        self._first_space = None if known is None else known.space
+        self._good_default: dict[str, Any] | None = None  # the last one that was checked
         self._is_closed = False
 
     @property
     def name(self) -> str:
         """The study's name."""
         return self._name
+
+    @property
+    def known_space(self) -> Space | None:
+        """The space as it was when this client last read it, without a call; None before that."""
+        return None if self._known is None else self._known.space
+
+    def _begin_with(self, space: Space) -> None:
+        """Judge defaults by the space that the program declares, not by the service's of today.
+
+        What an operator changes later must not refuse a default that the program was written with.
+        """
+        self._first_space = space
+
+    def check_default(self, default: dict[str, Any]) -> None:
+        """Refuse a default as ``ask`` would, without a call: at the start, not in an outage.
+
+        It is compared with the space of ``create``, or as ``open`` found it; after ``study`` the
+        space is not known, and any dict will do.
+        """
+        if default != self._good_default:
+            check_default(default, self._first_space)
+            self._good_default = dict(default)
 
     def __repr__(self) -> str:
         # Without a call: debuggers and logs look at things whether or not the service is there.
@@ -102,7 +137,8 @@ class StudyLoop:
 
         With a default this never fails and never takes longer than its deadline: when the service
         is away, slow or broken, the pull has the default's configuration, the reason ``"default"``
-        and the arm 0, which no study has. Its reward may be told like any other; it is dropped.
+        and the arm 0, which no study has. Its reward may be told like any other, by its id or by
+        its key; it is dropped, and for a key the log says so.
         After several failures in a row the default comes at once for a while, so that a dead
         service costs nothing.
 
@@ -110,14 +146,16 @@ class StudyLoop:
             count: For a list of so many pulls, from 1 to 10,000. More than 1,000 take several
                 calls, and are not committed together.
             key: Names this request, in at most 200 characters: asked again with the same key, the
-                study gives the same pulls. At most 1,000 pulls then.
+                study gives the same pulls, and their rewards may name it. At most 1,000 pulls then.
             context: JSON-safe values to store with the pull, at most 16,384 bytes.
-            default: A configuration to serve when the service gives none.
+            default: A configuration to serve when the service gives none. One that the space as
+                ``create`` or ``open`` found it does not allow is ``InvalidConfig``.
             deadline_s: How long the answer may take in all, in seconds. With a default it is the
                 client's ``timeout_s`` when left out; without one there is then no limit but that
                 of each attempt.
         """
-        _check_default(default)
+        if default is not None:
+            self.check_default(default)
         wanted = Request(1 if count is None else count, key, context)
         if deadline_s is None and default is not None:
             deadline_s = self._session.service.timeout_s
@@ -157,11 +195,13 @@ class StudyLoop:
         while len(pulls) < request.count:
             count = min(request.count - len(pulls), MOST_PULLS)
             # An ask that is sent again, because its answer got lost, gets the same pulls.
-            key = request.key or secrets.token_hex(16)
+            key = request.key or RETRY_PREFIX + secrets.token_hex(16)
             body = json_of(count=count, key=key, context=request.context)
             call = Call("POST", f"{self._path}/pulls", body)
             pulls += yield from self._session.call(call, pulls_of(count), deadline=deadline)
         self._learn(pulls[0].id, self._name)
+        if request.key is not None:
+            self._session.default_keys.discard(self._name, request.key)
         return pulls
 
     def _asked_or_default(
@@ -179,22 +219,27 @@ class StudyLoop:
             session.breaker.record(answered)
             if session.defaults.add(1):
                 _log.warning("study %r serves the default: %s", self._name, error)
-        # No study knows these pulls, and their rewards go nowhere.
+        key = request.key if isinstance(request.key, str) else None
+        if key is not None:
+            session.default_keys.add(self._name, key)
         return [
-            Pull(
-                id=f"{_DEFAULT_PREFIX}{secrets.token_hex(8)}",
-                arm=0,
-                config=dict(default),
-                reason="default",
-                served_at=datetime.now(UTC),
-                context=request.context,
-            )
-            for _ in range(request.count)
+            default_pull(default, request.context, key=key, part=part)
+            for part in range(request.count)
         ]
 
     @shared
-    def tell(self, pull_id: str, reward: float, *, wait: bool = True) -> Steps[None]:
+    def tell(
+        self,
+        pull_id: str | None = None,
+        reward: float | None = None,
+        *,
+        key: str | None = None,
+        part: int | None = None,
+        wait: bool = True,
+    ) -> Steps[None]:
         """Report the reward of a pull; it may be repeated, as with ``Study.tell``.
+
+        Name the pull by its id, or by the key of its ask: ``tell(key="order-3", reward=0.8)``.
 
         When the service does not answer within the client's ``timeout_s``, or did not lately, the
         reward is kept and sent in the background. What the service refuses is raised, as by
@@ -203,11 +248,14 @@ class StudyLoop:
 
         Args:
             pull_id: Of a pull of this study.
-            reward: A number in the study's range.
+            reward: A number in the study's range; True and False are 1.0 and 0.0.
+            key: That of the ask, in place of the id.
+            part: Which of the pulls of the key, from 0, where it was asked for several.
             wait: False to return at once and send it in the background.
         """
         self._check_open()
-        value = yield from self._to_send(pull_id, reward)
+        told: Any = reward  # what is no number is refused
+        address, value = yield from self._to_send(Reward(told, pull_id, key, part))
         if value is None:
             return
         session, breaker = self._session, self._session.breaker
@@ -215,8 +263,11 @@ class StudyLoop:
             # The outbox takes over soon, so the caller need not wait for every retry.
             deadline = time.monotonic() + session.service.timeout_s
             try:
-                yield from self._check_mine(pull_id, deadline)
-                call = Call("PUT", path_of("pulls", pull_id, "reward"), json_of(reward=value))
+                if key is None:
+                    yield from self._check_mine(address, deadline)
+                    call = Call("PUT", path_of("pulls", address, "reward"), json_of(reward=value))
+                else:
+                    call = key_call(address, value)
                 yield from session.call(call, nothing_of, deadline=deadline)
             except Unavailable:
                 breaker.record(False)
@@ -226,25 +277,29 @@ class StudyLoop:
             else:
                 breaker.record(True)
                 return
-        (refusal,) = yield from session.keep([(pull_id, value)])
+        (refusal,) = yield from session.keep([(address, value)])
         if refusal is not None:
             raise refusal
 
     @shared
-    def tell_many(self, rewards: Sequence[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
+    def tell_many(
+        self, rewards: Sequence[tuple[str, float] | Reward]
+    ) -> Steps[list[ImaboError | None]]:
         """Report the rewards of several pulls; for each None, or the error ``tell`` would raise.
 
-        None also stands for a reward that is kept because the service does not answer.
+        Each is an id with its reward, or a ``Reward``, which may name a key instead. None also
+        stands for a reward that is kept because the service does not answer.
         """
         self._check_open()
         session = self._session
         answers: list[ImaboError | None] = [None] * len(rewards)
         good: list[tuple[int, str, float]] = []
-        for place, (pull_id, reward) in enumerate(rewards):
+        for place, one in enumerate(rewards):
             try:
-                value = yield from self._to_send(pull_id, reward)
+                told = one if isinstance(one, Reward) else Reward(one[1], one[0])
+                address, value = yield from self._to_send(told)
                 if value is not None:
-                    good.append((place, pull_id, value))
+                    good.append((place, address, value))
             except ImaboError as error:
                 answers[place] = error
         later: list[tuple[int, str, float]] = []
@@ -272,7 +327,8 @@ class StudyLoop:
         answers: dict[str, ImaboError | None] = {}
         for pull_id, _ in batch:
             try:
-                yield from self._check_mine(pull_id, deadline)
+                if not is_key(pull_id):  # which goes to this study alone
+                    yield from self._check_mine(pull_id, deadline)
             except Unavailable:
                 raise
             except ImaboError as error:
@@ -285,16 +341,43 @@ class StudyLoop:
             told = iter((yield from self._session.call(call, decode, deadline=deadline)))
         return [answers[i] if i in answers else next(told) for i, _ in batch]
 
-    def _to_send(self, pull_id: str, reward: float) -> Steps[float | None]:
-        """A reward, checked; None where it waits already, or belongs to a default."""
+    def _to_send(self, told: Reward) -> Steps[tuple[str, float | None]]:
+        """The address of a reward and its value; None if it waits already, or is a default's."""
         # Without the study's range at hand the service judges.
-        value = checked_reward(reward, None if self._known is None else self._known.reward_range)
-        if isinstance(pull_id, str) and pull_id.startswith(_DEFAULT_PREFIX):
-            return None
-        self._check_id(pull_id)
+        ends = None if self._known is None else self._known.reward_range
+        try:
+            value = checked_reward(told.reward, ends)
+        except InvalidReward:
+            if not is_number(told.reward):
+                raise
+            # The range may have changed since; when the service is away, what is known counts.
+            value = checked_reward(told.reward, (yield from self._newest_range(ends)))
+        address, key = told.pull_id, told.key
+        if key is not None or told.part is not None:
+            check_named(address, key, told.part)
+        if key is not None:
+            address = address_of(self._name, key, told.part)
+            if self._session.default_keys.drops(self._name, key):
+                return address, None
+        elif isinstance(address, str) and address.startswith(DEFAULT_PREFIX):
+            return address, None
+        else:
+            address = self._checked_id(address)
         outbox = self._session.outbox
-        held = outbox.may_hold and (yield from self._session.holds(pull_id, value))
-        return None if held else value
+        held = outbox.may_hold and (yield from self._session.holds(address, value))
+        return address, None if held else value
+
+    def _newest_range(self, known: tuple[float, float] | None) -> Steps[tuple[float, float] | None]:
+        breaker = self._session.breaker
+        if known is not None and breaker.admits():
+            call, deadline = Call("GET", self._path), time.monotonic() + _RANGE_S
+            try:
+                self._known = yield from self._session.call(call, facts_of, deadline=deadline)
+                known = self._known.reward_range
+                breaker.record(True)
+            except ImaboError as error:
+                breaker.record(not isinstance(error, Unavailable))
+        return known
 
     def _check_open(self) -> None:
         self._session.check_open()
@@ -309,15 +392,16 @@ class StudyLoop:
         """Remember whose pulls have ids that start so, for every study of the client."""
         self._session.studies[pull_id.rpartition("-")[0]] = study
 
-    def _check_id(self, pull_id: object) -> None:
+    def _checked_id(self, pull_id: object) -> str:
         if not isinstance(pull_id, str) or not _PULL_ID.fullmatch(pull_id):
             raise self._unknown_pull(pull_id)
+        return pull_id
 
     def _unknown_pull(self, pull_id: object) -> UnknownPull:
         return UnknownPull(
             f"no pull has the id {show(pull_id)}",
             f"study {self._name!r} never handed it out",
-            "pass the id of a pull that ask() of this study returned",
+            "pass the id of a pull that ask() of this study returned, or its key as key=...",
         )
 
     def _check_mine(self, pull_id: str, deadline: float) -> Steps[None]:
@@ -334,15 +418,6 @@ class StudyLoop:
             studies[token] = yield from self._session.call(call, name_of, deadline=deadline)
             if studies[token] != self._name:
                 raise self._unknown_pull(pull_id)
-
-
-def _check_default(default: object) -> None:
-    if default is not None and not isinstance(default, dict):
-        raise InvalidSetting(
-            f"default is {show(default)}",
-            "it must be a configuration, a dict of the parameters' values",
-            "pass what your application serves without imabo",
-        )
 
 
 def _checked_deadline(seconds: object) -> float:

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike
-from typing import IO, Any, Final, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from imabo import checks
 from imabo.arms import Arm, ArmState, Pull
@@ -16,13 +16,31 @@ from imabo.client.http import SPOOLED, Call, json_of, path_of
 from imabo.client.steps import Steps, T, shared, worked
 from imabo.client.study_loop import MOST_PULLS, StudyLoop
 from imabo.documents import stamp
+from imabo.engine.declaring import checked_settings
+from imabo.engine.naming import check_named, check_part
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.events import Event
 from imabo.export import copy_export, export_format
+from imabo.frames import (
+    Columns,
+    Table,
+    arrow_of,
+    check_table,
+    columns_of,
+    kinds_of,
+    pandas_of,
+    parameters_of,
+    tables_of,
+    write_parquet,
+)
 from imabo.recommend import Best
 from imabo.settings import check_count, check_fraction
 from imabo.space import Space
 from imabo.space.scalars import show
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 _LARGEST_ARM: Final = 10**18
 
@@ -69,10 +87,19 @@ class StudyMethods(StudyLoop):
         )
 
     @shared
-    def pull(self, pull_id: str) -> Steps[Pull]:
-        """A pull by its id, as it stands now."""
+    def pull(
+        self, pull_id: str | None = None, *, key: str | None = None, part: int | None = None
+    ) -> Steps[Pull]:
+        """A pull by its id or by its key (see ``tell``), as it stands now."""
         self._check_open()
-        self._check_id(pull_id)
+        if key is not None or part is not None:
+            check_named(pull_id, key, part)
+        if key is not None:
+            found = yield from self._pulls_of(key)
+            if part is not None or len(found) > 1:
+                check_part(self._name, key, part, [one.part for one in found])
+            return next(one for one in found if part in (None, one.part))
+        pull_id = self._checked_id(pull_id)
         call = Call("GET", path_of("pulls", pull_id))
         study, pull = yield from self._session.call(
             call, lambda one: (one["study"], answers.made(Pull, one))
@@ -81,6 +108,11 @@ class StudyMethods(StudyLoop):
         if study != self._name:
             raise self._unknown_pull(pull_id)
         return pull
+
+    @shared
+    def pulls_of(self, key: str) -> Steps[list[Pull]]:
+        """The pulls of a key, by their parts: one, or as many as its ask was for."""
+        return (yield from self._pulls_of(key))
 
     @shared
     def pulls(self, after: int = 0, limit: int = 1000) -> Steps[list[Pull]]:
@@ -104,19 +136,40 @@ class StudyMethods(StudyLoop):
     @shared
     def export(
         self,
-        target: str | PathLike[str] | TextIO,
+        target: str | PathLike[str] | IO[Any],
         format: str | None = None,  # noqa: A002
     ) -> Steps[None]:
-        """Write the study to a file: JSON lines (the whole log) or CSV (a row a pull).
+        """Write the study to a file: JSON lines (the whole log), CSV or Parquet (a row a pull).
 
         Args:
-            target: A path or an open text file; it is written when all has arrived.
-            format: ``"jsonl"`` or ``"csv"``; by default what the path ends with.
+            target: A path or an open file (for Parquet, of bytes); written when all has arrived.
+            format: ``"jsonl"``, ``"csv"`` or ``"parquet"``; by default what the path ends with.
         """
         params = {"format": export_format(target, format)}
+        if params["format"] == "parquet":
+            names, arms, pulls = yield from self._history()
+            yield from worked(lambda: write_parquet(tables_of(pulls, names, arms), target))
+            return
         with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
             yield from self._call("GET", "/export", answers.nothing_of, params=params, sink=file)
             yield from worked(lambda: copy_export(file, target))
+
+    @shared
+    def to_columns(self, table: Table = "pulls") -> Steps[Columns]:
+        """The pulls, the arms or the events as plain lists; see ``Study.to_columns``."""
+        return (yield from self._columns(table))
+
+    @shared
+    def to_pandas(self, table: Table = "pulls") -> Steps[pandas.DataFrame]:
+        """The pulls, the arms or the events as a DataFrame; see ``Study.to_pandas``."""
+        return pandas_of((yield from self._columns(table)))
+
+    @shared
+    def to_arrow(self, table: Table = "pulls") -> Steps[pyarrow.Table]:
+        """The pulls, the arms or the events as an Arrow table; see ``Study.to_arrow``."""
+        columns = yield from self._columns(table)
+        arms = yield from self._call("GET", "/arms", answers.several(Arm, "arms"))
+        return arrow_of(columns, kinds_of(arms, parameters_of((), arms)))
 
     # --- what is drawn from it ------------------------------------------------------------------
 
@@ -164,6 +217,19 @@ class StudyMethods(StudyLoop):
         """Change the space while the study runs; everything that was learned stays."""
         body = json_of(space=checks.checked_space(space).to_dict())
         yield from self._call("PATCH", "", lambda document: None, body)
+
+    @shared
+    def update(self, /, space: Space | None = None, **settings: object) -> Steps[None]:
+        """Change settings while the study runs, in one transaction; see ``Study.update``.
+
+        Args:
+            space: As for ``update_space``.
+            settings: ``window_s``, and before the first reward ``reward_range``.
+        """
+        wanted = checked_settings(space, settings)
+        if space is not None:
+            wanted["space"] = space.to_dict()
+        self._known = yield from self._call("PATCH", "", answers.facts_of, json_of(**wanted))
 
     @shared
     def add_arm(self, config: Mapping[str, object]) -> Steps[Arm]:
@@ -216,6 +282,11 @@ class StudyMethods(StudyLoop):
         call = Call(method, self._path + path, body, params or {}, sink)
         return (yield from self._session.call(call, decode))
 
+    def _pulls_of(self, key: str) -> Steps[list[Pull]]:
+        self._check_open()
+        call = Call("GET", path_of("studies", self._name, "keys", checks.checked_text("key", key)))
+        return (yield from self._session.call(call, answers.several(Pull, "pulls")))
+
     def _facts(self) -> Steps[RemoteFacts]:
         self._known = yield from self._call("GET", "", answers.facts_of)
         return self._known
@@ -224,6 +295,30 @@ class StudyMethods(StudyLoop):
         """One page as the service has it, and where the next one starts."""
         params = {"after": after, "limit": limit}
         return (yield from self._call("GET", "/pulls", answers.page_of, params=params))
+
+    def _columns(self, table: Table) -> Steps[Columns]:
+        name = check_table(table)
+        if name == "events":
+            params = {"limit": checks.MAX_COUNT}
+            decode = answers.several(Event, "events")
+            return columns_of(
+                (yield from self._call("GET", "/events", decode, params=params)), name, []
+            )
+        names, arms, pulls = yield from self._history(is_whole=name == "pulls")
+        return columns_of(pulls if name == "pulls" else arms, name, parameters_of(names, arms))
+
+    def _history(
+        self, *, is_whole: bool = True
+    ) -> Steps[tuple[tuple[str, ...], list[Arm], list[Pull]]]:
+        """The names of the parameters, the arms, and the pulls page by page."""
+        pulls: list[Pull] = []
+        position: int | None = 0 if is_whole else None
+        while position is not None:
+            page, position = yield from self._page(position)
+            pulls += page
+        # The arms last, so that those of all pulls are there.
+        arms = yield from self._call("GET", "/arms", answers.several(Arm, "arms"))
+        return (yield from self._facts()).space.names, arms, pulls
 
     def _put_state(self, arm: Arm | int, state: ArmState) -> Steps[Arm]:
         arm_id: object = arm.id if isinstance(arm, Arm) else arm

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from imabo.arms import ActiveSet, Pull, make_id
 from imabo.checks import MAX_COUNT, checked_text
+from imabo.documents import own_key
 from imabo.drift import remember
 from imabo.engine.replica import Draft, Replica
 from imabo.engine.requests import Asked, CheckedRequest, Request
@@ -73,20 +74,22 @@ class Asks:
             replica.refresh()
         return replica.retrying(lambda now: self._serve(requests, now))
 
-    def follow(self, arm: int, reason: str, proposal: Proposal | None, context: Any) -> int:
+    def follow(
+        self, arm: int, reason: str, proposal: Proposal | None, request: CheckedRequest
+    ) -> int:
         """Serve what a log says was served, admitting the arm when it came with a proposal.
 
         For the logs of services, whose proposals were made in the background, from views that the
         log does not have. Returns the id of the arm.
         """
-        return self._replica.retrying(lambda now: self._follow(arm, reason, proposal, context, now))
+        return self._replica.retrying(lambda now: self._follow(arm, reason, proposal, request, now))
 
     def _serve(
         self, requests: Sequence[CheckedRequest], now: float, *, is_loose: bool = False
     ) -> list[Asked | KeyConflict]:
         """Decide and commit; loosely, all keys are taken to be new."""
         replica, draft = self._replica, Draft(is_loose)
-        keys = [] if is_loose else [one.key for one in requests if one.key is not None]
+        keys = [] if is_loose else [one.key for one in requests if one.key and one.part is None]
         known = replica.store.keyed(replica.record.name, keys) if keys else {}
         deciding = _Deciding(self, replica, draft, sum(one.count for one in requests), now)
         made: dict[str, range] = {}  # keys of these requests, and where their pulls are
@@ -122,6 +125,7 @@ class Asks:
         served_at = datetime.fromtimestamp(placed.at, UTC)
         for place in places:
             new = draft.pulls[place]
+            key = None if new.key is None else own_key(new.key)
             made.append(
                 Pull(
                     id=make_id(replica.record.token, placed.first + place),
@@ -130,12 +134,19 @@ class Asks:
                     reason=new.reason,
                     served_at=served_at,
                     context=new.context,
+                    key=key,
+                    part=0 if key is None else new.part,
                 )
             )
         return made
 
     def _follow(
-        self, arm: int, reason: str, proposal: Proposal | None, context: Any, now: float
+        self,
+        arm: int,
+        reason: str,
+        proposal: Proposal | None,
+        request: CheckedRequest,
+        now: float,
     ) -> int:
         replica, draft = self._replica, Draft()
         deciding = _Deciding(self, replica, draft, 1, now)
@@ -149,7 +160,8 @@ class Asks:
             raise LookupError(f"arm {arm} when there were {replica.n_arms}")
         view.count_pull(row)
         served = int(view.ids[row])
-        draft.pulls.append(NewPull(number, served, reason, context=context))
+        part, context = request.part or 0, request.context
+        draft.pulls.append(NewPull(number, served, reason, request.key, part, context))
         replica.commit(draft, now)
         return served
 
@@ -175,7 +187,7 @@ class _Deciding:
         view = self._replica.ahead()
         draft, seed = self._draft, self._replica.record.seed
         first = len(draft.pulls)
-        for part in range(request.count):
+        for part in range(request.count) if request.part is None else (request.part,):
             number = view.totals.n_pulls + 1
             draws = Draws(seed, number)
             self.remember()

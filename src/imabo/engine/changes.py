@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
@@ -12,7 +12,7 @@ from imabo.engine.replica import Replica
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.oracles.base import Proposal
 from imabo.space import Space
-from imabo.stores.base import ArmRecord, Change, NewArm
+from imabo.stores.base import ArmRecord, Change, NewArm, Settings, StudyRecord
 
 _LARGEST: Final = 2**63  # beyond the ids of arms
 
@@ -23,23 +23,53 @@ class Changes:
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
 
-    def update_space(self, space: Space) -> None:
-        """Move on to another space, retiring arms and bringing back others as it allows."""
-        self._replica.retrying(lambda now: self._update_space(space, now))
+    def update(
+        self,
+        space: Space | None = None,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        declared: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Move on to another space or other settings, in one transaction.
+
+        A space retires arms and brings back others as it allows. Settings are those that
+        ``stores.base.Settings`` has, as JSON; the others stay.
+        """
+        self._replica.retrying(lambda now: self.apply(now, space, settings or {}, declared))
         self._replica.refresh()
 
-    def _update_space(self, space: Space, now: float) -> None:
+    def apply(
+        self,
+        now: float,
+        space: Space | None,
+        settings: Mapping[str, Any],
+        declared: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``update`` once, at a time; a declaration is kept even when it changes nothing."""
         replica = self._replica
-        replica.refresh()
-        wanted = space.to_dict()
-        if replica.view.space.to_dict() == wanted:
-            return
         snapshot = replica.store.load(replica.record.name)
+        before, after = _changed(snapshot.study, settings)
+        if "reward_range" in after and snapshot.totals.n_rewards:
+            raise _fixed_range(after["reward_range"], snapshot.totals.n_rewards)
+        wanted = None if space is None else space.to_dict()
+        data: dict[str, Any] = {"before": before, "after": after} if after else {}
+        if declared is not None:
+            data = {"before": {}, "after": {}, "declared": True} | data
+        kept = _merged(snapshot.study, after) if after else None
+        if space is None or wanted == snapshot.space:
+            if data:
+                change = Change("settings", data, settings=kept, declared=declared)
+                replica.change(change, now, snapshot.seq)
+            return
         states = states_under(space, snapshot.arms)
         n_arms = sum(states.get(arm.id, (arm.state, None))[0] != "retired" for arm in snapshot.arms)
         totals = snapshot.totals
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
-        change = Change("space", {"space": wanted}, states, space=wanted, restart=restart)
+        data = {"space": wanted, **({} if not after else data)}
+        data |= {"declared": True} if declared is not None else {}
+        change = Change(
+            "space", data, states, space=wanted, restart=restart, settings=kept, declared=declared
+        )
         replica.change(change, now, snapshot.seq)
 
     def add_arm(self, config: Mapping[str, object]) -> int:
@@ -151,6 +181,38 @@ class Changes:
             if known.id == arm:
                 return known.retired_from or known.state
         return None
+
+
+def _changed(
+    record: StudyRecord, settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of some settings that the study has otherwise: as they were, and as they will be."""
+    ends = record.reward_range
+    now = {
+        "reward_range": None if ends is None else list(ends),
+        "window_s": record.window_s,
+        "revision": record.revision,
+    }
+    after = {name: value for name, value in settings.items() if now[name] != value}
+    return {name: now[name] for name in after}, after
+
+
+def _merged(record: StudyRecord, after: Mapping[str, Any]) -> Settings:
+    ends = after.get("reward_range", record.reward_range)
+    return Settings(
+        reward_range=None if ends is None else (ends[0], ends[1]),
+        window_s=after.get("window_s", record.window_s),
+        revision=after.get("revision", record.revision),
+    )
+
+
+def _fixed_range(ends: object, n_rewards: int) -> InvalidSetting:
+    why = (
+        f"the study has {n_rewards} rewards, and what it learned from them is on the scale of "
+        "the range that it has"
+    )
+    fix = "map rewards into that range, or start another study with the new range"
+    return InvalidSetting(f"reward_range cannot become {ends!r}", why, fix)
 
 
 def states_under(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from imabo.checks import require_same, stored_oracle, stored_policy
+from imabo.checks import stored_oracle, stored_policy
 from imabo.engine import Engine
-from imabo.errors import StudyExists
+from imabo.engine.changes import Changes
+from imabo.engine.declaring import settle
+from imabo.engine.replica import Replica
+from imabo.errors import InvalidSetting, StudyExists
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.replay import make_again, read_log
@@ -20,15 +23,36 @@ Clock = Callable[[], float]
 
 
 def created(
-    store: str | Store | None, record: StudyRecord, parts: Parts, clock: Clock, *, any_seed: bool
+    store: str | Store | None,
+    record: StudyRecord,
+    parts: Parts,
+    clock: Clock,
+    *,
+    any_seed: bool,
+    if_changed: str,
 ) -> Engine:
     """See ``Study.create``; ``any_seed`` goes on with a study whatever its seed."""
     with _opened(store) as found:
         try:
             found.create(record)
         except StudyExists:
-            require_same(found, record, any_seed=any_seed)
+            replica = Replica(found, found.load(record.name), clock)
+            settle(replica, Changes(replica), record, any_seed=any_seed, if_changed=if_changed)
+            if if_changed == "keep":
+                parts = _of_the_study(parts, replica.record)
         return _loaded(found, record.name, parts, clock, owns_store=found is not store)
+
+
+def _of_the_study(parts: Parts, stored: StudyRecord) -> Parts:
+    """Those of the caller's parts that are the study's own; None for the others."""
+    policy, oracle = parts
+    with suppress(InvalidSetting):
+        policy = None
+        policy = stored_policy(parts[0], stored.policy)
+    with suppress(InvalidSetting):
+        oracle = None
+        oracle = stored_oracle(parts[1], stored.oracle)
+    return policy, oracle
 
 
 def opened(store: str | Store, name: str, parts: Parts, clock: Clock) -> Engine:

@@ -23,9 +23,11 @@ from imabo.stores.base import (
     Placed,
     PullRecord,
     Rewarded,
+    Settings,
     Snapshot,
     StaleView,
     Store,
+    StudyRecord,
     steady,
 )
 from imabo.stores.refusals import study_replaced
@@ -57,7 +59,7 @@ class Replica:
     write that fails in any other way the view is read again: the store may have it or not.
 
     Attributes:
-        record: What the study was created with.
+        record: What the study was created with, and the settings that changed since.
         view: The arms in columns; another object after some refreshes.
         space_version: Number of the view's space.
         n_arms: Arms ever admitted.
@@ -252,14 +254,17 @@ class Replica:
         return sum(done.counts.values())
 
     def change(self, change: Change, now: float, seq: int | None = None) -> None:
-        """Commit a change and show its new arms and states; another space is read back at once.
+        """Commit a change and show its new arms and states.
+
+        Another space and other settings are to be read back by the caller.
 
         ``seq``: that of the snapshot that the change rests on, when it is not the view's.
         """
         record, seq = self.record, self._seq if seq is None else seq
-        self._is_torn = self._is_torn or change.space is not None  # until it is read again
+        is_whole = change.space is not None or change.settings is not None
+        self._is_torn = self._is_torn or is_whole  # until it is read again
         seq = self.store.change(record.name, change, seq=seq, at=now, token=record.token)
-        if change.space is None:
+        if not is_whole:
             self._seq, self._last_at = seq, now
             for new in change.arms:
                 self._show(new)
@@ -279,7 +284,8 @@ class Replica:
         snapshot = self.store.load(self.record.name, since=self._seq)
         if snapshot.study.token != self.record.token:
             raise study_replaced(self.record.name)
-        if self._is_torn or snapshot.space_version != self.space_version:
+        is_other = settings_of(snapshot.study) != settings_of(self.record)
+        if self._is_torn or is_other or snapshot.space_version != self.space_version:
             self._take(self.store.load(self.record.name))
         elif snapshot.seq != self._seq:
             self._merge(snapshot)
@@ -302,7 +308,7 @@ class Replica:
     def unknown_pull(self, pull_id: object) -> UnknownPull:
         """The refusal of an id."""
         why = f"study {self.record.name!r} never handed it out"
-        fix = "pass the id of a pull that ask() of this study returned"
+        fix = "pass the id of a pull that ask() of this study returned, or its key as key=..."
         return UnknownPull(f"no pull has the id {show(pull_id)}", why, fix)
 
     def pull(self, pull_id: object) -> Pull:
@@ -326,6 +332,7 @@ class Replica:
 
     def _take(self, snapshot: Snapshot) -> None:
         """Build the view from a whole snapshot."""
+        self.record = snapshot.study
         self.view = ActiveSet(
             Space.from_dict(snapshot.space),
             reward_range=snapshot.study.reward_range,
@@ -364,6 +371,11 @@ class Replica:
             self.expiry.put_oldest(_oldest_at(snapshot))
         self._last_at = snapshot.last_at
         self._seq = snapshot.seq
+
+
+def settings_of(record: StudyRecord) -> Settings:
+    """What of a study's record may change."""
+    return Settings(record.reward_range, record.window_s, record.revision)
 
 
 def _oldest_at(snapshot: Snapshot) -> float:

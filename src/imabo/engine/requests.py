@@ -32,9 +32,37 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRequest(Request):
-    """A request that was checked; ``context_json`` is its context as the stores keep it."""
+    """A request that was checked; ``context_json`` is its context as the stores keep it.
+
+    With ``part`` it is one pull of a log, the next part of its key.
+    """
 
     context_json: str | None = None
+    part: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """One of the rewards that ``Study.tell_many`` takes: what ``Study.tell`` takes.
+
+    Args:
+        reward: A number in the study's range.
+        pull_id: Whose it is, by the pull's id; or
+        key: by the key that its ask was made with. One of the two.
+        part: Which of the pulls of the key, from 0, where it was asked for several.
+
+    Example:
+        >>> from imabo import Float, Reward, Space, Study
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> pull = study.ask(key="order-3")
+        >>> study.tell_many([Reward(0.8, key="order-3")]), study.pull(pull.id).reward
+        ([None], 0.8)
+    """
+
+    reward: float
+    pull_id: str | None = None
+    key: str | None = None
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,14 @@ import numbers
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from imabo.drift import Drift, find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
+from imabo.engine.naming import keyed, number_of_named, unknown_key
 from imabo.engine.replica import Replica
+from imabo.engine.requests import Reward
 from imabo.errors import ImaboError, InvalidReward, RewardConflict, StoreError
 from imabo.events import drift_event
 from imabo.magnitude import LARGEST
@@ -44,25 +48,39 @@ class Rewards:
         self.is_watching = True
         self.n_drifts = 0
 
-    def tell_many(self, rewards: Sequence[tuple[str, float]]) -> list[ImaboError | None]:
+    def tell_many(self, rewards: Sequence[tuple[str, float] | Reward]) -> list[ImaboError | None]:
         """Check rewards and record them; see ``Study.tell_many``."""
         replica, ends = self._replica, self._replica.record.reward_range
         answers: list[ImaboError | None] = [None] * len(rewards)
         places: list[int] = []
         checked: list[tuple[int, float]] = []
-        for place, (pull_id, reward) in enumerate(rewards):
+        named = [one for one in rewards if isinstance(one, Reward)]
+        known = keyed(replica, named) if named else {}
+        for place, one in enumerate(rewards):
             try:
-                value = checked_reward(reward, ends)
-                checked.append((replica.number(pull_id), value))
+                if isinstance(one, Reward):
+                    value = checked_reward(one.reward, ends)
+                    number = number_of_named(replica, one.pull_id, one.key, one.part, known)
+                else:
+                    value, number = checked_reward(one[1], ends), replica.number(one[0])
+                checked.append((number, value))
                 places.append(place)
             except ImaboError as error:
                 answers[place] = error
         for place, did in zip(places, self.reward_many(checked) if checked else [], strict=True):
             if did is None:
-                answers[place] = replica.unknown_pull(rewards[place][0])
+                answers[place] = self._unknown(rewards[place])
             elif isinstance(did, ImaboError):
                 answers[place] = did
         return answers
+
+    def _unknown(self, one: tuple[str, float] | Reward) -> ImaboError:
+        """The refusal of a pull that there is not, or not any more."""
+        if not isinstance(one, Reward):
+            return self._replica.unknown_pull(one[0])
+        if one.key is None:
+            return self._replica.unknown_pull(one.pull_id)
+        return unknown_key(self._replica.record.name, one.key)
 
     def reward_many(
         self, rewards: Sequence[tuple[int, float]]
@@ -104,12 +122,19 @@ class Rewards:
             now = replica.now()
             # A clock that was set back: what is served from now on is due before what waits.
             if now >= replica.expiry.due_at or now < replica.last_at:
-                replica.expire(replica.expiry.limit(now))
+                replica.refresh()  # another process may have changed the window
+                if replica.record.window_s is not None:
+                    replica.expire(replica.expiry.limit(now))
+
+
+def thumb(value: object) -> object:
+    """True and False as the rewards that they are; everything else as it is."""
+    return float(value) if isinstance(value, bool) else value
 
 
 def checked_reward(reward: object, ends: tuple[float, float] | None) -> float:
-    """A reward: a finite number within the ends, and small enough to work with."""
-    if not isinstance(reward, bool) and isinstance(reward, numbers.Real):
+    """A reward: a finite number within the ends, and small enough to work with; True is 1.0."""
+    if isinstance(reward, numbers.Real | np.bool_):
         try:
             value = float(reward)
         except OverflowError:  # an integer beyond the largest float

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 import numpy as np
@@ -24,8 +24,35 @@ _WEIGHTS: Final = log_weights(0.25, 0.5, _TIGHT_AT)
 Ends = tuple[float, float]
 
 
+class _Sequence:
+    """What the three share: a level, the mean so far, and a document for a store."""
+
+    __slots__ = ()
+    level: float
+    n: int
+    total: float
+
+    def __post_init__(self) -> None:
+        check_fraction("level", self.level)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the scores, None without any."""
+        return self.total / self.n if self.n else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a JSON document."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """The sequence that ``to_dict`` wrote."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in document.items()})
+
+
 @dataclass(frozen=True, slots=True)
-class Betting:
+class Betting(_Sequence):
     """A betting sequence for the mean of scores in [0, 1]: the tightest that is proved here.
 
     Bets of many sizes are made on the scores being higher, and lower, than the mean so far; a mean
@@ -53,14 +80,6 @@ class Betting:
     higher: tuple[float, ...] = (0.0,) * len(SIZES)
     lower: tuple[float, ...] = (0.0,) * len(SIZES)
     running: Ends = (0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        check_fraction("level", self.level)
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of the scores, None without any."""
-        return self.total / self.n if self.n else None
 
     @property
     def interval(self) -> Ends:
@@ -108,18 +127,9 @@ class Betting:
         high = centre + reach(lower, n, _WEIGHTS, limit)
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As a JSON document."""
-        return _written(self)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """The sequence that ``to_dict`` wrote."""
-        return cls(**_read(document))
-
 
 @dataclass(frozen=True, slots=True)
-class Bernstein:
+class Bernstein(_Sequence):
     """The empirical-Bernstein sequence with predictable plug-in, for scores in [0, 1].
 
     Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (2024),
@@ -144,14 +154,6 @@ class Bernstein:
     weighted: float = 0.0
     cost: float = 0.0
     running: Ends = (0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        check_fraction("level", self.level)
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of the scores, None without any."""
-        return self.total / self.n if self.n else None
 
     @property
     def interval(self) -> Ends:
@@ -189,18 +191,9 @@ class Bernstein:
         ends = max(self.running[0], low), min(self.running[1], high)
         return replace(sequence, running=ends)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As a JSON document."""
-        return _written(self)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """The sequence that ``to_dict`` wrote."""
-        return cls(**_read(document))
-
 
 @dataclass(frozen=True, slots=True)
-class Asymptotic:
+class Asymptotic(_Sequence):
     """An asymptotic sequence, for scores without ends: right only when there are many.
 
     Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
@@ -225,13 +218,8 @@ class Asymptotic:
     running: Ends | None = field(default=None)
 
     def __post_init__(self) -> None:
-        check_fraction("level", self.level)
+        _Sequence.__post_init__(self)  # super() does not work where there are slots
         check_positive("tight_at", self.tight_at)
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of the scores, None without any."""
-        return self.total / self.n if self.n else None
 
     @property
     def interval(self) -> Ends:
@@ -261,15 +249,6 @@ class Asymptotic:
         if self.running is not None:
             low, high = max(self.running[0], low), min(self.running[1], high)
         return replace(sequence, running=(low, high))
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a JSON document."""
-        return _written(self)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """The sequence that ``to_dict`` wrote."""
-        return cls(**_read(document))
 
 
 def asymptotic_half_width(n: float, variance: float, level: float, tight_at: float) -> float:
@@ -307,12 +286,3 @@ def checked_finite(scores: Sequence[float] | Floats) -> Floats:
             f"a score is {float(wrong[0])!r}", "a score is a finite number", "leave it out"
         )
     return x
-
-
-def _written(sequence: Betting | Bernstein | Asymptotic) -> dict[str, Any]:
-    values = {name: getattr(sequence, name) for name in sequence.__dataclass_fields__}
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
-
-
-def _read(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}

@@ -41,6 +41,7 @@ from imabo.insight.timelines import (
     growth,
     reward,
     traffic,
+    trend,
 )
 
 Facts = StudySnapshot  # its name before; scripts have it
@@ -50,5 +51,5 @@ __all__ = [
     "Effect", "Facts", "Feedback", "Growth", "Importance", "Importances", "Overview", "Parallel",
     "ParameterEffects", "RewardOverTime", "SpacePreview", "StudySnapshot", "Traffic", "arm_table",
     "arms", "caption", "cost", "descent", "effects", "feedback", "figure", "growth", "importance",
-    "overview", "parallel", "preview_space", "read", "report", "reward", "traffic",
+    "overview", "parallel", "preview_space", "read", "report", "reward", "traffic", "trend",
 ]  # fmt: skip

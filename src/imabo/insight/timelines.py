@@ -224,6 +224,28 @@ def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTi
     )
 
 
+def trend(snapshot: StudySnapshot, most: int) -> Column:
+    """The rolling mean of the reward in at most so many points, the newest one always.
+
+    For a small line beside the key figures, where ``reward`` says more than there is room for.
+
+    Args:
+        snapshot: From ``insight.read``.
+        most: How many points at most; at least 1.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> for _ in range(9):
+        ...     study.tell(study.ask().id, 0.5)
+        >>> trend(insight.read(study), 1)
+        [0.5]
+    """
+    values = reward(snapshot).rolling
+    n = len(values)
+    return values if n <= most else [values[(n - 1) * (i + 1) // most] for i in range(most)]
+
+
 def growth(snapshot: StudySnapshot) -> Growth:
     """The active set over time, and how many arms the policy wanted by then.
 

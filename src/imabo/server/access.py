@@ -86,6 +86,12 @@ def require_name(caller: KeyRecord | None, name: str) -> None:
         )
 
 
+def require_all(caller: KeyRecord | None) -> None:
+    """Refuse a key that is limited to named studies, for what is about all of them."""
+    if caller is not None and caller.studies is not None:
+        raise forbidden("the key is limited to named studies", "this is about all of them")
+
+
 class Access:
     """Who is calling: the table of keys, read from the store at most a second ago.
 

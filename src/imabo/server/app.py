@@ -22,6 +22,7 @@ from imabo.server.metrics import Metrics
 from imabo.server.proposals import Proposals
 from imabo.server.readiness import Readiness
 from imabo.server.registry import Lanes, Registry
+from imabo.server.sender import Sender
 from imabo.server.settings import METRICS_FOLDER, Settings, is_loopback
 from imabo.stores.base import Store
 
@@ -54,14 +55,16 @@ def make_app(
         threads=settings.commit_threads,
     )
     commits = Commits(registry, limit=settings.queue_limit, study_limit=settings.study_queue_limit)
+    sender = Sender(store, allow_private=settings.allow_private_webhooks, poll_s=settings.poll_s)
     shared = os.environ.get(METRICS_FOLDER)
     parts = Parts(
         settings,
         registry,
         commits,
         Access(store, may_be_open=settings.allow_open or is_loopback(settings.host)),
-        Metrics(registry, commits, Path(shared) if shared else None),
+        Metrics(registry, commits, Path(shared) if shared else None, sender.outcomes),
         Readiness(registry),
+        sender,
         exports=anyio.CapacityLimiter(settings.max_exports),
         imports=anyio.CapacityLimiter(_IMPORTS_AT_ONCE),
     )
@@ -72,6 +75,7 @@ def make_app(
 async def _lifespan(parts: Parts) -> AsyncIterator[None]:
     parts.registry.start()
     parts.commits.start()
+    parts.sender.start()
     beside = [
         asyncio.create_task(_leave_counts(parts.metrics)),
         asyncio.create_task(share_interpreter(parts.registry.lanes)),
@@ -87,6 +91,7 @@ async def _lifespan(parts: Parts) -> AsyncIterator[None]:
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.to_thread(parts.sender.stop)
         await asyncio.to_thread(parts.registry.stop)
 
 

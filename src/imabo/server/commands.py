@@ -1,4 +1,4 @@
-"""``imabo serve`` and ``imabo keys``: the service and its access keys from the shell."""
+"""``imabo serve``, ``imabo keys`` and ``imabo webhook``: the service from the shell."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from imabo.documents import stamp, to_datetime
 from imabo.errors import InvalidSetting, MissingExtra
+from imabo.server import webhook_commands
 from imabo.server.access import RANKS, make_key
-from imabo.server.settings import MEANINGS, Settings, read_settings
+from imabo.server.settings import MEANINGS, Settings, read_settings, values_text
 from imabo.space.scalars import show
 from imabo.stores import open_store
 from imabo.stores.base import KeyRecord, Store
 
+_METAVARS: Final = {"store": "URL", "host": "ADDRESS", "log_format": "FORMAT"}
+
 
 def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add ``serve`` and ``keys`` to the command line."""
+    """Add ``serve``, ``keys`` and ``webhook`` to the command line."""
     serving = commands.add_parser(
         "serve",
         help="serve studies over HTTP",
@@ -50,6 +53,7 @@ def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     for parser in (creating, listing, revoking):
         _add_sources(parser, ["store"])
         parser.add_argument("--json", action="store_true", help="one JSON document")
+    webhook_commands.add_parser(commands, _add_sources, _settings)
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -131,11 +135,13 @@ def _add_sources(parser: argparse.ArgumentParser, names: list[str]) -> None:
     parser.add_argument("--config", metavar="FILE", help="TOML file of settings (or IMABO_CONFIG)")
     for name in names:
         flag, default = f"--{name.replace('_', '-')}", defaults[name]
-        text = f"{MEANINGS[name]} ({default})"
+        text = f"{MEANINGS[name]} [{values_text(name)}]"
         if isinstance(default, bool):
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
         else:
-            parser.add_argument(flag, metavar=name.rpartition("_")[0].upper() or "X", help=text)
+            unit = name.rpartition("_")[2].upper()
+            metavar = _METAVARS.get(name) or {"S": "SECONDS", "BYTES": "BYTES"}.get(unit, "N")
+            parser.add_argument(flag, metavar=metavar, help=text)
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Final, cast
 
-from imabo.engine.requests import Asked, Request
+from imabo.engine.requests import Asked, Request, Reward
 from imabo.errors import ImaboError, StoreError, UnknownStudy
 from imabo.server.logs import log
 from imabo.server.problems import internal, stopping, unavailable, unknown_study
@@ -23,7 +23,7 @@ _MAX_ROUND: Final = 1000  # pulls and rewards that one round takes on, so that n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Item:
-    what: Request | Sequence[tuple[str, float]]  # an ask, or rewards
+    what: Request | Sequence[tuple[str, float] | Reward]  # an ask, or rewards
     size: int
     answer: asyncio.Future[Any]
 
@@ -75,7 +75,7 @@ class Commits:
         return self._put(study, request, request.count)
 
     def tell(
-        self, study: str, rewards: Sequence[tuple[str, float]]
+        self, study: str, rewards: Sequence[tuple[str, float] | Reward]
     ) -> asyncio.Future[list[ImaboError | None]]:
         """Report rewards of a study's pulls; the future says of each what was wrong with it."""
         return self._put(study, rewards, len(rewards))
@@ -147,7 +147,7 @@ class Commits:
     def _tell_all(self, name: str, items: list[_Item]) -> _Done:
         try:
             study = self._registry.study(name)
-            rewards = [cast("Sequence[tuple[str, float]]", item.what) for item in items]
+            rewards = [cast("Sequence[tuple[str, float] | Reward]", item.what) for item in items]
             results = iter(study.tell_many(list(chain.from_iterable(rewards))))
         except Exception as error:
             return self._failed(name, items, error)

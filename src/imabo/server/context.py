@@ -37,6 +37,7 @@ from imabo.server.problems import (
 )
 from imabo.server.readiness import Readiness
 from imabo.server.registry import Registry
+from imabo.server.sender import Sender
 from imabo.server.settings import Settings
 from imabo.stores.base import KeyRecord
 from imabo.study import Study
@@ -85,6 +86,7 @@ class Parts:
     access: Access
     metrics: Metrics
     readiness: Readiness
+    sender: Sender
     exports: anyio.CapacityLimiter
     imports: anyio.CapacityLimiter
     stopping: Stopping = field(default_factory=Stopping)
@@ -111,9 +113,14 @@ class Context(Request):
         self.parts = parts
         self.caller = caller
         self.params = params
-        self.study = name = params.get("study", "")
-        if name and (len(name) > _LONGEST_NAME or "\0" in name or not may_see(caller, name)):
+        name = params.get("study", "")
+        self.study = self.visible(name) if name else name
+
+    def visible(self, name: str) -> str:
+        """A study's name, if the caller may see it; whether there is one is another question."""
+        if len(name) > _LONGEST_NAME or "\0" in name or not may_see(self.caller, name):
             raise unknown_study(name)
+        return name
 
     async def study_of(self, pull_id: str) -> str:
         """The name of the study that a pull's id points to, if the caller may see it."""

@@ -8,6 +8,7 @@ import re
 import secrets
 from bisect import bisect_left
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from time import perf_counter
 from typing import Final
@@ -16,15 +17,24 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from imabo.errors import ImaboError, StoreError
-from imabo.server.access import require_role
-from imabo.server.context import Context, Parts, refuse
+from imabo.errors import ImaboError, StoreError, UnknownStudy
+from imabo.server.access import may_see, require_role
+from imabo.server.context import Context, Parts, in_thread, refuse
 from imabo.server.logs import log, log_request, requests
 from imabo.server.metrics import SECONDS
 from imabo.server.operations import METHODS, OPERATIONS, Operation
-from imabo.server.problems import Refusal, forbidden, internal, invalid_request, not_known, outward
+from imabo.server.problems import (
+    Refusal,
+    forbidden,
+    internal,
+    invalid_request,
+    meant,
+    not_known,
+    outward,
+)
 from imabo.server.routes import page
 from imabo.server.settings import is_loopback
+from imabo.stores.base import KeyRecord
 
 _NO_KEY: Final = page.PATHS | {"/healthz", "/readyz"}
 _READS: Final = ("GET", "HEAD")
@@ -58,7 +68,7 @@ class Dispatcher:
             return
         began = perf_counter()
         parts = self.parts
-        status = 0
+        status, found, caller = 0, None, None
         method, route = scope["method"], "other"
         headers = scope["headers"]
         seen = {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
@@ -73,7 +83,6 @@ class Dispatcher:
 
         try:
             path = scope["path"]
-            caller = None
             if path not in _NO_KEY:
                 caller = await parts.access.caller(seen.get(b"authorization"))
                 if caller is None and self._is_local:
@@ -104,6 +113,8 @@ class Dispatcher:
         except Exception as error:
             if status:  # too late for an answer: break the connection, so that it is noticed
                 raise
+            if isinstance(error, UnknownStudy) and found is not None:
+                error = await self._meant(error, found[1].get("study", ""), caller)
             await self._refuse(error, scope, receive, sending)
         finally:
             seconds = perf_counter() - began
@@ -116,6 +127,15 @@ class Dispatcher:
             tally[-1] += seconds
             if not requests.disabled:
                 log_request(route, method, status, seconds, request_id.decode())
+
+    async def _meant(
+        self, error: UnknownStudy, name: str, caller: KeyRecord | None
+    ) -> UnknownStudy:
+        """Add which study was probably meant, of those that the caller may see."""
+        with suppress(StoreError):
+            names = await in_thread(self.parts.registry.store.names)
+            return meant(error, name, [one for one in names if may_see(caller, one)])
+        return error
 
     async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
         if isinstance(error, ImaboError):

@@ -6,10 +6,10 @@ import json
 import os
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -20,10 +20,20 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
+from imabo.errors import ImaboError
 from imabo.server.access import may_see
 from imabo.server.commits import Commits
+from imabo.server.gauges import (
+    LOOK_BACK,
+    RECENT,
+    Gauges,
+    StudyGauges,
+    feedback_rate,
+    is_rolled_back,
+)
 from imabo.server.registry import Registry
 from imabo.stores.base import KeyRecord
+from imabo.stores.outbox import DeliveryState
 from imabo.study import Study
 
 MEDIA_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
@@ -43,7 +53,13 @@ class Metrics:
     asked answers for all; None is for a process alone.
     """
 
-    def __init__(self, registry: Registry, commits: Commits, shared: Path | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        commits: Commits,
+        shared: Path | None = None,
+        webhook_tries: Mapping[str, int] | None = None,
+    ) -> None:
         self.n_asks = 0  # pulls that were handed out
         self.n_rewards = 0
         self.errors: dict[str, int] = {}  # by their code
@@ -53,6 +69,8 @@ class Metrics:
         self._registry = registry
         self._commits = commits
         self._shared = shared
+        self._webhook_tries = webhook_tries or {}
+        self._gauges = Gauges()
 
     def text(self, caller: KeyRecord | None) -> bytes:
         """The page, with the studies that a caller may see."""
@@ -79,6 +97,7 @@ class Metrics:
             "stuck": len(self._registry.lanes.stuck(_STUCK_S)),
             "errors": dict(self.errors),
             "drifts": self._registry.n_drifts(),
+            "webhook_tries": dict(self._webhook_tries),
             "sizes": list(self._commits.sizes.items()),
             "requests": [[*label, tally] for label, tally in list(self.requests.items())],
         }
@@ -131,7 +150,78 @@ class Metrics:
         yield by(CounterMetricFamily, "imabo_study_refused", text, "study_refused")
         text = "studies whose commit has been under way for more than a second"
         yield GaugeMetricFamily("imabo_studies_stuck", text, total("stuck"))
+        text = "tries to send a webhook, by what became of them"
+        yield by(CounterMetricFamily, "imabo_webhook_tries", text, "webhook_tries", "outcome")
+        yield self._delivery_family()
         yield from self._study_families(caller)
+        yield from self._gauge_families(caller)
+
+    def _delivery_family(self) -> Metric:
+        text = "deliveries to webhooks in the database, by their state"
+        family = GaugeMetricFamily("imabo_webhook_deliveries", text, labels=["state"])
+        if not self._registry.is_away:
+            with suppress(ImaboError):
+                found = self._registry.store.n_deliveries()
+                for state in get_args(DeliveryState):
+                    family.add_metric([state], found.get(state, 0))
+        return family
+
+    def _gauge_families(self, caller: KeyRecord | None) -> Iterator[Metric]:
+        """What is read of studies; one that has nothing to show is left out."""
+        registry = self._registry
+        studies = [study for study in registry.open_studies() if may_see(caller, study.name)]
+        known = self._gauges.read(studies, is_away=registry.is_away)
+        now = registry.clock()
+
+        def age_s(one: StudyGauges) -> float | None:
+            at = one.last_request_at
+            return None if at is None else max(now - at, 0.0)
+
+        def lift(place: int) -> Callable[[Study, StudyGauges], float | None]:
+            return lambda study, one: None if one.lift is None else one.lift[place]
+
+        table: list[tuple[str, str, Callable[[Study, StudyGauges], float | None]]] = [
+            (
+                "imabo_reward_recent",
+                f"mean of the newest {RECENT} rewards among the last {LOOK_BACK} requests",
+                lambda study, one: one.reward_recent,
+            ),
+            (
+                "imabo_study_rewards",
+                "rewards of a study so far",
+                lambda study, one: study.n_rewards,
+            ),
+            (
+                "imabo_reward_sum",
+                "sum of a study's rewards so far",
+                lambda study, one: study.view.totals.reward_sum,
+            ),
+            (
+                "imabo_feedback_rate",
+                "share of a study's requests that bring a reward",
+                lambda study, one: feedback_rate(study),
+            ),
+            (
+                "imabo_last_request_age_seconds",
+                "how long ago a study was last asked",
+                lambda study, one: age_s(one),
+            ),
+            ("imabo_lift", "tuned minus control", lift(0)),
+            ("imabo_lift_low", "lower end of the lift's interval", lift(1)),
+            ("imabo_lift_high", "upper end of the lift's interval", lift(2)),
+            (
+                "imabo_rolled_back",
+                "1 while a study serves its control to everyone",
+                lambda study, one: float(is_rolled_back(study)),
+            ),
+        ]
+        for name, text, value in table:
+            family = GaugeMetricFamily(name, text, labels=["study"])
+            for study, one in known:
+                found = value(study, one)
+                if found is not None:
+                    family.add_metric([study.name], found)
+            yield family
 
     def _study_families(self, caller: KeyRecord | None) -> Iterator[Metric]:
         registry = self._registry

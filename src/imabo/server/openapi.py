@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from imabo import insight
 from imabo.server import problems, wire
@@ -41,6 +41,7 @@ _MEANINGS: Final = {
     "invalid_reward": "the reward is outside the study's range, or too large to work with",
     "unknown_study": "no such study, or none that the key may use",
     "unknown_pull": "no such pull, or none that the key may use",
+    "unknown_key": "no pull of the study has this key",
     "unknown_arm": "no such arm",
     "not_found": "there is nothing of that name",
     "replay_mismatch": "the log is broken, or its decisions come out differently",
@@ -65,10 +66,20 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "description": "The pull's id, as an ask returned it.",
         "example": "k3f9x2a7-15",
     },
+    "key": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+        "description": "The key that an ask was made with, percent-encoded.",
+        "example": "request-17",
+    },
     "arm": {
         "schema": {"type": "integer", "minimum": 1},
         "description": "The arm's id.",
         "example": 3,
+    },
+    "webhook": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+        "description": "The webhook's id.",
+        "example": "9f2c4e01ab37",
     },
     "figure": {
         "schema": {"type": "string", "enum": list(insight.FIGURES)},
@@ -76,6 +87,13 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "example": "reward",
     },
 }
+# Schemas that were published under another name than their class has: callers' code is made of it.
+_PUBLISHED: Final = {wire.SpacePart.__name__: "Space"}
+
+
+class _Schemas(GenerateJsonSchema):
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(_PUBLISHED.get(name, name))
 
 
 def document() -> dict[str, Any]:
@@ -84,7 +102,11 @@ def document() -> dict[str, Any]:
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
     models = [(model, "validation") for model in _models()]
-    _, schemas = models_json_schema(models, ref_template=_REF)  # type: ignore[arg-type]
+    _, schemas = models_json_schema(
+        models,  # type: ignore[arg-type]
+        ref_template=_REF,
+        schema_generator=_Schemas,
+    )
     return {
         "openapi": "3.1.0",
         "info": {"title": "imabo", "version": VERSION, "description": _DESCRIPTION},

@@ -9,10 +9,19 @@ from typing import Final, Literal
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from imabo.server import wire, wire_insight
+from imabo.server import wire, wire_events, wire_insight, wire_studies
 from imabo.server.access import Role
 from imabo.server.context import Context
-from imabo.server.routes import arms, insight, pulls, studies, system, transfer
+from imabo.server.routes import (
+    arms,
+    events,
+    insight,
+    pulls,
+    studies,
+    system,
+    transfer,
+    webhooks,
+)
 
 METHODS: Final = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -23,7 +32,7 @@ class Operation:
 
     Args:
         method: The HTTP method.
-        path: With ``{study}``, ``{pull}`` or ``{arm}`` in it.
+        path: With ``{study}``, ``{pull}``, ``{key}`` or ``{arm}`` in it.
         handler: What answers; its docstring is the operation's description.
         role: What a key must at least be; None needs no key at all.
         answers: A model (None: no body, or the ``media``) for each good status.
@@ -54,6 +63,7 @@ def _made(model: type[BaseModel]) -> dict[int, type[BaseModel] | None]:
 
 
 _STUDY: Final = "/v1/studies/{study}"
+_WEBHOOK: Final = "/v1/webhooks/{webhook}"
 # A study whose parts this server does not know is refused when it is opened.
 _OPENED: Final = "unknown_study invalid_setting"
 
@@ -69,21 +79,27 @@ OPERATIONS: Final = (
               body=wire.RewardsBody),
     Operation("GET", "/v1/pulls/{pull}", pulls.read_pull, "reader", {200: wire.PullAnswer},
               "unknown_pull"),
+    Operation("PUT", f"{_STUDY}/keys/{{key}}/reward", pulls.reward_by_key, "writer", {204: None},
+              f"{_OPENED} unknown_key reward_conflict invalid_reward", wire.KeyRewardBody),
+    Operation("GET", f"{_STUDY}/keys/{{key}}", pulls.read_key, "reader", {200: wire.PullsAnswer},
+              f"{_OPENED} unknown_key"),
     Operation("GET", f"{_STUDY}/pulls", pulls.history, "reader", {200: wire.PageAnswer},
               _OPENED, query=wire.PageQuery),
     # --- studies ---
     Operation("GET", "/v1/studies", studies.list_studies, "reader", {200: wire.StudiesAnswer}),
-    Operation("POST", "/v1/studies", studies.create_study, "admin", _made(wire.StudyAnswer),
-              "study_exists invalid_space invalid_setting missing_extra", wire.StudyBody),
+    Operation("POST", "/v1/studies", studies.create_study, "admin",
+              _made(wire_studies.DeclaredAnswer),
+              "study_exists invalid_space invalid_setting missing_extra",
+              wire_studies.StudyBody),
     Operation("GET", _STUDY, studies.read_study, "reader", {200: wire.StudyAnswer},
               "unknown_study"),
     Operation("PATCH", _STUDY, studies.change_study, "admin", {200: wire.StudyAnswer},
-              f"{_OPENED} invalid_space", wire.SpaceBody),
+              f"{_OPENED} invalid_space", wire_studies.ChangeBody),
     Operation("DELETE", _STUDY, studies.delete_study, "admin", {204: None}, "unknown_study"),
     Operation("GET", f"{_STUDY}/best", studies.best, "reader", {200: wire.BestAnswer},
               f"{_OPENED} no_rewards", query=wire.LevelQuery),
-    Operation("GET", f"{_STUDY}/events", studies.events, "reader", {200: wire.EventsAnswer},
-              _OPENED, query=wire.EventsQuery),
+    Operation("GET", f"{_STUDY}/events", events.events, "reader", {200: wire_events.EventsAnswer},
+              _OPENED, query=wire_events.EventsQuery),
     Operation("POST", f"{_STUDY}/expire", studies.expire, "writer", {200: wire.ExpiredAnswer},
               _OPENED),
     Operation("POST", f"{_STUDY}/prune", studies.prune, "admin", {200: wire.PrunedAnswer},
@@ -117,6 +133,23 @@ OPERATIONS: Final = (
               {200: wire_insight.PreviewAnswer}, f"{_OPENED} invalid_space", wire.SpaceBody),
     Operation("GET", f"{_STUDY}/report", insight.report, "reader", {200: None},
               f"{_OPENED} missing_extra", media=("text/html",)),
+    # --- what happened anywhere, and who is told ---
+    Operation("GET", "/v1/events", events.all_events, "admin", {200: wire_events.EventsAnswer},
+              query=wire_events.EventsQuery),
+    Operation("GET", "/v1/webhooks", webhooks.list_webhooks, "admin",
+              {200: wire_events.WebhooksAnswer}),
+    Operation("POST", "/v1/webhooks", webhooks.add_webhook, "admin",
+              {201: wire_events.NewWebhookAnswer}, "invalid_setting", wire_events.WebhookBody),
+    Operation("GET", _WEBHOOK, webhooks.read_webhook, "admin", {200: wire_events.WebhookAnswer},
+              "not_found"),
+    Operation("PATCH", _WEBHOOK, webhooks.change_webhook, "admin",
+              {200: wire_events.WebhookAnswer}, "not_found invalid_setting",
+              wire_events.WebhookChangeBody),
+    Operation("DELETE", _WEBHOOK, webhooks.remove_webhook, "admin", {204: None}, "not_found"),
+    Operation("GET", f"{_WEBHOOK}/deliveries", webhooks.list_deliveries, "admin",
+              {200: wire_events.DeliveriesAnswer}, "not_found", query=wire_events.DeliveriesQuery),
+    Operation("POST", f"{_WEBHOOK}/test", webhooks.test_webhook, "admin",
+              {202: wire_events.DeliveryAnswer}, "not_found"),
     # --- the service itself ---
     Operation("GET", "/healthz", system.healthz, None, {200: wire.StatusAnswer}),
     Operation("GET", "/readyz", system.readyz, None, {200: wire.StatusAnswer}),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from imabo.errors import ImaboError, StoreClosed, StoreError, UnknownPull, UnknownStudy
 from imabo.space.scalars import show
+from imabo.spelling import closest
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -23,7 +24,7 @@ REFUSALS: Final[Mapping[str, int]] = {
     "internal": 500,
 }
 _OF_THE_ENGINE: Final = {
-    404: "unknown_study unknown_pull unknown_arm",
+    404: "unknown_study unknown_pull unknown_key unknown_arm",
     409: "study_exists reward_conflict key_conflict nothing_to_serve no_rewards",
     422: "invalid_space invalid_config invalid_setting invalid_reward replay_mismatch",
     501: "missing_extra",
@@ -104,6 +105,15 @@ def unknown_study(name: str) -> UnknownStudy:
     )
 
 
+def meant(error: UnknownStudy, name: str, names: Iterable[str]) -> UnknownStudy:
+    """The same, with the name that was probably meant; ``names`` are those the caller may see."""
+    close = closest(name, names)
+    if close is None:
+        return error
+    fix = f"write {close!r}, if you meant that one, or create the study first"
+    return UnknownStudy(error.what, error.why, fix)
+
+
 def unknown_pull(pull_id: str) -> UnknownPull:
     """A pull that is not there, or that the key may not see: the same words for both."""
     return UnknownPull(
@@ -126,7 +136,8 @@ def unauthorized(what: str, why: str) -> Refusal:
         "unauthorized",
         what,
         why,
-        "send 'Authorization: Bearer <key>' with a key that 'imabo keys create' made",
+        "send 'Authorization: Bearer <key>' (Client(url, key=...), or IMABO_KEY) with a key "
+        "that 'imabo keys create' made",
         headers={"WWW-Authenticate": "Bearer"},
     )
 

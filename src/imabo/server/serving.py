@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import gc
 import json
 import math
@@ -90,11 +91,12 @@ def listen(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except OSError as error:
-        raise InvalidSetting(
-            f"the address is {host}:{port}",
-            f"the system does not let the service listen there ({error})",
-            "choose another host or port; port 0 takes a free one",
-        ) from error
+        why = f"the system does not let the service listen there ({error})"
+        fix = "choose another host or port; port 0 takes a free one"
+        if error.errno == errno.EADDRINUSE:
+            why = f"another program, perhaps an imabo serve, has this port in use ({error})"
+            fix = "end that program, or choose another port: --port 0 takes a free one"
+        raise InvalidSetting(f"the address is {host}:{port}", why, fix) from error
     return listener
 
 

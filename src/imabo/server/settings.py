@@ -99,6 +99,10 @@ class Settings:
         2_000, "connections that may be open at once; more are refused for the moment", 1, 1_000_000
     )
 
+    allow_private_webhooks: bool = _setting(
+        False, "send webhooks to addresses of private networks and of this machine, too"
+    )
+
     def __post_init__(self) -> None:
         for name in _FIELDS:
             _check(name, getattr(self, name), name)
@@ -107,6 +111,25 @@ class Settings:
 _FIELDS: Final = {setting.name: setting for setting in fields(Settings)}
 # What each setting means; the command line and the documentation say it in these words.
 MEANINGS: Final[Mapping[str, str]] = {n: f.metadata["meaning"] for n, f in _FIELDS.items()}
+
+
+def values_text(name: str) -> str:
+    """What a setting is by default and may be, for the help.
+
+    Example:
+        >>> values_text("port"), values_text("retention_s")
+        ('8766; from 0 to 65535', 'none; from 1 to 1e+10')
+    """
+    default: object = _FIELDS[name].default
+    low, high = _FIELDS[name].metadata["ends"]
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    if isinstance(default, str):
+        return default
+    if isinstance(default, int):
+        return f"{default}; from {low} to {high}"
+    shown = f"{default:g}" if isinstance(default, float) else "none"
+    return f"{shown}; from {low:g} to {high:g}"
 
 
 def read_settings(

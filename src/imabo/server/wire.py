@@ -5,15 +5,23 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+)
 from pydantic.config import JsonDict, JsonValue
 
 from imabo import oracles, policies
+from imabo.engine.rewards import thumb
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 
 MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
-MAX_EVENTS = 10_000  # of one request
 MAX_ARMS = 10_000  # of one request that adds them
 
 _SPACE: JsonDict = {
@@ -51,6 +59,10 @@ Clause = Annotated[dict[str, Values | Scalar], Field(max_length=1000)]
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Config = Annotated[dict[str, Scalar], Field(max_length=10_000, examples=[_CONFIG])]
 Time = Annotated[str, Field(examples=[_AT], json_schema_extra={"format": "date-time"})]
+Part = Annotated[
+    Annotated[int, Field(ge=0, lt=10_000)] | None,
+    Field(description="which pull of the key, from 0; needed where it was asked for several"),
+]
 PullId = Annotated[str, Field(max_length=200, examples=["k3f9x2a7-15"])]
 
 
@@ -79,10 +91,10 @@ class ChoiceParameter(Body):
 Parameter = Annotated[NumberParameter | ChoiceParameter, Field(discriminator="type")]
 
 
-class Space(Body):
+class SpacePart(Body):
     """A search space: its parameters in order, and the combinations that it forbids."""
 
-    model_config = _examples(_SPACE)
+    model_config = _examples(_SPACE) | ConfigDict(title="Space")
 
     parameters: list[Parameter] = Field(min_length=1, max_length=1000)
     forbid: list[Clause] = Field(default=[], max_length=10_000)
@@ -110,7 +122,7 @@ class StudyBody(Body):
     model_config = _examples({"name": "support-answers", "space": _SPACE, "seed": 0})
 
     name: Text
-    space: Space
+    space: SpacePart
     policy: PolicyPart | None = None
     oracle: OraclePart | None = None
     seed: (
@@ -127,7 +139,7 @@ class StudyBody(Body):
 class SpaceBody(Body):
     """The space that a study moves on to."""
 
-    space: Space
+    space: SpacePart
 
 
 class AskBody(Body):
@@ -136,8 +148,20 @@ class AskBody(Body):
     model_config = _examples({}, {"count": 2, "key": "request-17", "context": {"u": 1}})
 
     count: int = Field(1, ge=1, le=MAX_PULLS)
-    key: Text | None = Field(None, description="a retry with the same key gets the same pulls")
+    key: Text | None = Field(
+        None,
+        description="your own name for the request: a retry with the same key gets the same pulls, "
+        "and rewards may name it; one that begins with imabo-retry- is a client's and not shown",
+    )
     context: Any = Field(None, description="kept with the pulls; at most 16,384 bytes")
+
+
+# A thumb is true or false for those who send it: 1.0 or 0.0.
+Reward = Annotated[
+    float,
+    BeforeValidator(thumb),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "boolean"}]}),
+]
 
 
 class RewardBody(Body):
@@ -145,22 +169,56 @@ class RewardBody(Body):
 
     model_config = _examples({"reward": 0.8})
 
+    reward: Reward
+
+
+class KeyRewardBody(Body):
+    """The reward of a pull that its key names."""
+
+    model_config = _examples({"reward": 0.8}, {"reward": 0.8, "part": 1})
+
     reward: float
+    part: Part = None
 
 
 class PullReward(Body):
-    """The reward of one pull of many."""
+    """The reward of one pull of many, by its id."""
 
     pull: PullId
+    reward: Reward
+
+
+class KeyReward(Body):
+    """The reward of one pull of many, by its study and its key."""
+
+    study: Text
+    key: Text
+    part: Part = None
     reward: float
 
 
+def _named_by(one: object) -> str:
+    return "by_key" if isinstance(one, dict) and "key" in one else "by_id"
+
+
 class RewardsBody(Body):
-    """Rewards of many pulls, of one study or several."""
+    """Rewards of many pulls, of one study or several; each names its pull by its id or its key."""
 
-    model_config = _examples({"rewards": [{"pull": "k3f9x2a7-15", "reward": 0.8}]})
+    model_config = _examples(
+        {
+            "rewards": [
+                {"pull": "k3f9x2a7-15", "reward": 0.8},
+                {"study": "support-answers", "key": "request-17", "reward": 0.8},
+            ]
+        }
+    )
 
-    rewards: list[PullReward] = Field(min_length=1, max_length=MAX_PULLS)
+    rewards: list[
+        Annotated[
+            Annotated[PullReward, Tag("by_id")] | Annotated[KeyReward, Tag("by_key")],
+            Discriminator(_named_by),
+        ]
+    ] = Field(min_length=1, max_length=MAX_PULLS)
 
 
 class ArmBody(Body):
@@ -204,12 +262,6 @@ class PageQuery(Query):
     limit: int = Field(100, ge=1, le=MAX_PULLS)
 
 
-class EventsQuery(Query):
-    """How many events, the newest of them."""
-
-    limit: int = Field(100, ge=0, le=MAX_EVENTS)
-
-
 class LevelQuery(Query):
     """How sure an interval is to be."""
 
@@ -242,6 +294,7 @@ class StudyAnswer(BaseModel):
     seed: str = Field(examples=["0"])
     reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
     window_s: float | None
+    revision: int | None = Field(description="of its declaration; null where none was given")
     created_at: Time
     n_arms: int
     n_pulls: int
@@ -286,10 +339,12 @@ class PullAnswer(BaseModel):
     reward: float | None
     rewarded_at: Time | None
     context: Any = None
+    key: str | None = Field(description="the key of its ask, if the caller gave one")
+    part: int = Field(description="which pull of its ask it is, from 0")
 
 
 class PullsAnswer(BaseModel):
-    """The pulls of an ask, in the order they were decided."""
+    """The pulls of an ask or of a key, in the order they were decided."""
 
     pulls: list[PullAnswer]
 
@@ -341,21 +396,6 @@ class BestAnswer(BaseModel):
     )
 
 
-class EventAnswer(BaseModel):
-    """Something that happened to a study, as values and in words."""
-
-    kind: Literal["created", "state", "arm", "arms", "space", "drift"]
-    at: Time
-    data: dict[str, Any] = Field(examples=[{"arm": 3, "state": "paused"}])
-    text: str = Field(examples=["arm 3 was paused"])
-
-
-class EventsAnswer(BaseModel):
-    """The newest events, the oldest of them first."""
-
-    events: list[EventAnswer]
-
-
 class ExpiredAnswer(BaseModel):
     """How many pulls were past their window."""
 
@@ -390,7 +430,10 @@ class Problem(BaseModel):
 class RewardResult(BaseModel):
     """What became of one reward of many."""
 
-    pull: str = Field(examples=["k3f9x2a7-15"])
+    pull: str | None = Field(None, examples=["k3f9x2a7-15"], description="where its id was given")
+    study: str | None = Field(None, description="where its key was given; so the next two")
+    key: str | None = None
+    part: int | None = None
     status: Literal["recorded", "refused"]
     problem: Problem | None = None
 

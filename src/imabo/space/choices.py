@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from imabo.errors import InvalidSpace
 from imabo.space.base import Parameter, flag, normalise_when, refuse
 from imabo.space.scalars import Scalar, plain, show, value_key
+from imabo.spelling import closest
 
 
 class Choice(Parameter):
@@ -97,7 +98,9 @@ class Choice(Parameter):
         except ValueError as error:
             raise refuse(self, value, str(error)) from None
         if index is None:
-            raise refuse(self, value, "it is not one of the listed values")
+            close = closest(value, [one for one in self.choices if isinstance(one, str)])
+            meant = "" if close is None else f"; did you mean {close!r}?"
+            raise refuse(self, value, f"it is not one of the listed values{meant}")
         return self.choices[index]
 
     def values(self) -> Iterator[Scalar]:

@@ -10,6 +10,7 @@ import numpy as np
 from imabo.errors import InvalidConfig, InvalidSpace
 from imabo.space.base import Parameter, listed_values, parameter_name
 from imabo.space.scalars import Scalar, show, value_key
+from imabo.spelling import closest
 
 # A requirement: this parameter is active and the key of its value is in this set.
 Requirement: TypeAlias = tuple[str, frozenset[Hashable]]
@@ -80,7 +81,7 @@ def resolve_conditions(parameters: Mapping[str, Parameter]) -> dict[str, Paramet
                 raise InvalidSpace(
                     f"parameter {name!r} is active when {parent!r} has a value",
                     f"the space has no parameter {parent!r}",
-                    f"name one of {show(list(parameters))}",
+                    _known(parent, parameters),
                 )
             if parameters[parent].n_values is None:
                 raise InvalidSpace(
@@ -106,6 +107,11 @@ def resolve_forbid(parameters: Mapping[str, Parameter], forbid: object) -> tuple
     return tuple(_clause(parameters, number, given) for number, given in enumerate(forbid))
 
 
+def _known(name: object, parameters: Mapping[str, Parameter]) -> str:
+    close = closest(name, parameters)
+    return f"name one of {show(list(parameters))}" if close is None else f"write {close!r}"
+
+
 def _clause(parameters: Mapping[str, Parameter], number: int, given: object) -> Clause:
     if not isinstance(given, Mapping) or not given:
         raise InvalidSpace(
@@ -118,7 +124,7 @@ def _clause(parameters: Mapping[str, Parameter], number: int, given: object) -> 
             raise InvalidSpace(
                 f"forbid[{number}] names {show(name)}",
                 "the space has no such parameter",
-                f"name some of {show(list(parameters))}",
+                _known(name, parameters),
             )
     return {
         name: _canonical(

@@ -23,6 +23,7 @@ from imabo.space.conditions import (
     resolve_forbid,
 )
 from imabo.space.counting import Counter, TooEntangled
+from imabo.space.html import space_html
 from imabo.space.scalars import Config, Scalar, show, value_key
 from imabo.space.validation import Plan, canonical_config, check_forbidden, walk
 
@@ -420,6 +421,10 @@ class Space:
         if self.forbid:
             parts.append(f"forbid={self._listed_clauses()!r}")
         return f"Space({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a row a parameter."""
+        return space_html(self.parameters, self.forbid)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Space.from_dict, (self.to_dict(),))

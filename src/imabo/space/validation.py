@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -10,6 +9,7 @@ from imabo.errors import InvalidConfig
 from imabo.space.base import Parameter
 from imabo.space.conditions import Requirement, matches
 from imabo.space.scalars import Config, Scalar, show
+from imabo.spelling import closest
 
 # Column, name, parameter and conditions, parents before children.
 Plan: TypeAlias = list[tuple[int, str, Parameter, tuple[Requirement, ...]]]
@@ -78,11 +78,11 @@ def _check_names(config: Mapping[Any, Any], names: tuple[str, ...]) -> None:
             f"the configuration has the key {odd[0]}", "names of parameters are strings", known
         )
     name = min(unknown)
-    close = difflib.get_close_matches(name[:100], names, n=1)
+    close = closest(name, names)
     raise InvalidConfig(
         f"the configuration names {show(name)}",
         "the space has no such parameter",
-        f"write {close[0]!r}" if close else known,
+        f"write {close!r}" if close else known,
     )
 
 

@@ -38,6 +38,8 @@ follow from it; what the facts mean is the business of policies. In prose, which
   of what it serves; ``load`` hands it to those who may not have it yet.
 * So with its memory: what the arms' counters were at some moments, and which rewards still count.
   ``serve`` or ``change`` replaces it whole, and ``load`` hands it out like the beliefs.
+* A study has at most one declaration: a document that ``change`` replaces whole, in the transaction
+  of what it declares, and that ``declaration`` hands out. So with the settings that may change.
 * Numbers come back exactly as they went in, and what was loaded never changes afterwards.
 * ``prune`` forgets pulls that are finished and old. The counters keep what they taught; the log and
   the list of pulls no longer have them, nor their keys.
@@ -48,7 +50,8 @@ follow from it; what the facts mean is the business of policies. In prose, which
   has doubled, one milestone stays for each multiple, the first at or after it. So there are about
   64 to 128, however long the study. ``prune`` leaves them; a study that is older than milestones
   has none of its early days.
-* Beside the studies a store keeps access keys, as hashes that mean nothing to it.
+* Beside the studies a store keeps access keys, as hashes that mean nothing to it; and the list of
+  all that happened, with the webhooks that are told of it (``imabo.stores.outbox``).
 """
 
 from __future__ import annotations
@@ -65,12 +68,14 @@ from imabo.errors import RewardConflict
 from imabo.space import Config
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord, Keys
+from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.rules import Rewarded, steady
 
 __all__ = [
-    "ArmRecord", "Change", "Expired", "History", "KeyRecord", "Keys", "LogEntry", "Milestone",
-    "NewArm", "NewPull", "Placed", "PullRecord", "Rewarded", "Snapshot", "StaleView", "Store",
-    "StudyRecord", "steady",
+    "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired", "History", "KeyRecord",
+    "Keys", "LogEntry", "Milestone", "NewArm", "NewPull", "Outbox", "Placed", "PullRecord",
+    "Rewarded", "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "WebhookRecord",
+    "steady",
 ]  # fmt: skip
 
 
@@ -80,7 +85,11 @@ class StaleView(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StudyRecord:
-    """What a study was created with. ``token`` starts the ids of its pulls."""
+    """What a study was created with. ``token`` starts the ids of its pulls.
+
+    What ``Settings`` names is as the last change left it. ``revision`` is the number that its
+    declaration was given.
+    """
 
     name: str
     token: str
@@ -91,6 +100,16 @@ class StudyRecord:
     reward_range: tuple[float, float] | None
     window_s: float | None
     created_at: float
+    revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What of a study's record a change may replace, all of it as it is then."""
+
+    reward_range: tuple[float, float] | None
+    window_s: float | None
+    revision: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +205,22 @@ class Expired:
 class Change:
     """A change by hand (arm states, a new arm, a new space), or one of the world that was noticed.
 
-    ``kind`` and ``data`` go to the log.
+    ``kind`` and ``data`` go to the log. ``settings`` replaces those of the study, ``declared`` the
+    document of what its code last declared.
     """
 
-    kind: Literal["state", "arm", "arms", "space", "drift"]
+    kind: Literal["state", "arm", "arms", "space", "settings", "drift"]
     data: Mapping[str, Any]
     states: Mapping[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
     arms: Sequence[NewArm] = ()
     space: Mapping[str, Any] | None = None
     restart: Restart | None = None
     memory: Mapping[str, Any] | None = None
+    settings: Settings | None = None
+    declared: Mapping[str, Any] | None = None
 
 
-class Store(History, Keys):
+class Store(History, Keys, Outbox):
     """Where studies live. Safe to share between threads.
 
     Attributes:

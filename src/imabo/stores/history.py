@@ -25,17 +25,20 @@ class PullRecord:
     reward: float | None
     rewarded_at: float | None
     context: Any = None
+    key: str | None = None
+    part: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
     """One thing that happened, in the order of ``seq``: ``ask``, ``tell``, ``expire`` or a change.
 
-    For an ask, ``pull`` and ``arm`` say what was served; for a tell, ``reward`` its value.
+    For an ask, ``pull`` and ``arm`` say what was served, and ``data`` has its ``context``, its
+    ``key`` and its ``part`` of that key, where it has them; for a tell, ``reward`` is its value.
     """
 
     seq: int
-    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "drift"]
+    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "settings", "drift"]
     at: float
     pull: int | None = None
     arm: int | None = None
@@ -90,7 +93,14 @@ class History(ABC):
 
     @abstractmethod
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
-        """The pulls of each of these keys that there are, by their parts."""
+        """The pulls of each of these keys that there are, by their parts.
+
+        A look-up takes no longer however many pulls there are.
+        """
+
+    @abstractmethod
+    def declaration(self, name: str) -> Mapping[str, Any] | None:
+        """The document that ``change`` last got as declared, None before it did."""
 
     @abstractmethod
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:

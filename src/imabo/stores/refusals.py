@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from imabo.errors import RewardConflict, StoreClosed, StoreError, StudyExists, UnknownStudy
+from imabo.spelling import closest
 
 
 def study_exists(name: str) -> StudyExists:
     """A name that is taken."""
     return StudyExists(
         f"there is already a study named {name!r} in this store",
-        "names are unique in a store, and this one was created with other settings",
+        "names are unique in a store",
         f"use Study.open({name!r}, store=...) to go on with it, or choose another name",
     )
 
 
 def unknown_study(name: str, names: Iterable[str]) -> UnknownStudy:
     """A name that is not there."""
-    known = ", ".join(map(repr, names)) or "none"
+    listed = list(names)
+    known = ", ".join(map(repr, listed)) or "none"
+    close = closest(name, listed)
     return UnknownStudy(
         f"no study is named {name!r}",
         f"this store has {known}",
-        "check the name and the store, or create the study first",
+        "check the name and the store, or create the study first"
+        if close is None
+        else f"write {close!r}, if you meant that one, or create the study first",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, overload
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from imabo.arms import ArmState, Ints, Origin, Restart, Tally, Totals
 from imabo.space import Config
-from imabo.stores.base import ArmRecord, Snapshot, StudyRecord
+from imabo.stores.base import ArmRecord, Settings, Snapshot, StudyRecord
 from imabo.stores.history import LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 
@@ -63,6 +63,7 @@ class StudyRow(NamedTuple):
     reward_sum: float
     marked_at: int
     last_at: float
+    revision: int | None
 
 
 class SpaceRow(NamedTuple):
@@ -101,6 +102,7 @@ def to_snapshot(
             reward_range=None if low is None or high is None else (low, high),
             window_s=study.window_s,
             created_at=study.created_at,
+            revision=study.revision,
         ),
         seq=study.seq,
         space_version=latest.version,
@@ -130,7 +132,15 @@ def of_study(study: StudyRecord) -> dict[str, Any]:
         "window_s": study.window_s,
         "created_at": study.created_at,
         "last_at": study.created_at,
+        "revision": study.revision,
     }
+
+
+def of_settings(settings: Settings) -> dict[str, Any]:
+    """The columns of a study that a change replaces."""
+    low, high = settings.reward_range or (None, None)
+    columns = {"reward_low": low, "reward_high": high, "window_s": settings.window_s}
+    return columns | {"revision": settings.revision}
 
 
 def of_space(study: int, space: Mapping[str, Any], restart: Restart) -> dict[str, Any]:
@@ -331,19 +341,35 @@ class PullCounts(Sequence[int]):
 
 
 def to_pull(row: Sequence[Any]) -> PullRecord:
-    """A pull, from the columns of its record; the context is the last, and JSON."""
-    number, arm, reason, state, served_at, reward, rewarded_at, text = row
+    """A pull, from the columns of its record; the context is JSON."""
+    number, arm, reason, state, served_at, reward, rewarded_at, text, key, part = row
     context = load_or_none(text)
-    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context)
+    told = (reward, rewarded_at)
+    return PullRecord(number, arm, reason, state, served_at, *told, context, key, part)
+
+
+def by_key(rows: Iterable[Sequence[Any]]) -> dict[str, list[PullRecord]]:
+    """Pulls with keys, each key's in the order of the rows."""
+    found: dict[str, list[PullRecord]] = {}
+    for pull in map(to_pull, rows):
+        if pull.key is not None:
+            found.setdefault(pull.key, []).append(pull)
+    return found
 
 
 def to_entry(row: Sequence[Any]) -> LogEntry:
-    """An entry of the log, from the columns of its record; the data is the last, and JSON."""
-    seq, kind, at, pull, arm, reason, reward, text = row
+    """An entry of the log, from the columns of its record; the data is JSON."""
+    seq, kind, at, pull, arm, reason, reward, text, key, part = row
     data = load_or_none(text)
-    if kind == "ask" and data is not None:
-        data = {"context": data}
+    if kind == "ask":
+        data = ask_data(data, key, part)
     return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data)
+
+
+def ask_data(context: object, key: str | None, part: int) -> dict[str, Any] | None:
+    """What an ask of the log came with; None when that is nothing."""
+    data = {"context": context, "key": key, "part": part or None}
+    return {name: value for name, value in data.items() if value is not None} or None
 
 
 def to_change(row: Sequence[Any]) -> LogEntry:

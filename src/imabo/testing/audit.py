@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from imabo.checks import stored_policy
+from imabo.engine.declaring import ALL_CHANGES, first_settings
 from imabo.policies.base import Policy
 from imabo.stores.base import PullRecord, Snapshot, Store, steady
 from imabo.testing.recount import Recount
@@ -70,8 +71,14 @@ def audit(
     found = Findings()
     _check_numbers(found, snapshot, pulls)
     _check_arms(found, snapshot, {pull.arm for pull in pulls})
+    first = first_settings(snapshot.study, store.changes(name, limit=ALL_CHANGES))
+    ends = first["reward_range"]
     recount = Recount(
-        snapshot.study,
+        replace(
+            snapshot.study,
+            reward_range=None if ends is None else (ends[0], ends[1]),
+            window_s=first["window_s"],
+        ),
         {arm.id: arm for arm in snapshot.arms},
         stored_policy(policy, snapshot.study.policy),
         found.add,

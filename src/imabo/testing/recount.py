@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
 from imabo.drift import Drift, forget, remember
@@ -119,8 +119,10 @@ class Recount:
                 self._put_state(arm, "active")
         elif entry.kind == "state":
             self._put_state(data["arm"], data["state"])
-        elif entry.kind == "space":
-            self._update_space(Space.from_dict(data["space"]))
+        elif entry.kind in ("space", "settings"):
+            self._update_settings(data.get("after", {}))
+            if entry.kind == "space":
+                self._update_space(Space.from_dict(data["space"]))
         elif entry.kind == "drift" and self.view.memory is not None:
             self.view.put_memory(forget(self.view, Drift.from_data(data), entry.at))
         else:
@@ -242,6 +244,15 @@ class Recount:
         if row is not None:
             self.view.put_state(row, state)
 
+    def _update_settings(self, after: Mapping[str, Any]) -> None:
+        ends = after.get("reward_range", self._study.reward_range)
+        self._study = replace(
+            self._study,
+            reward_range=None if ends is None else (ends[0], ends[1]),
+            window_s=after.get("window_s", self._study.window_s),
+        )
+        self._show_again(self.view.restart)
+
     def _update_space(self, space: Space) -> None:
         self._space = space
         n_growing = 0
@@ -252,14 +263,17 @@ class Recount:
             elif book.retired_from is not None and allowed:
                 book.state, book.retired_from = book.retired_from, None
             n_growing += book.state != "retired"
+        totals = self.view.totals
+        counts = totals.n_pulls, totals.n_rewards, totals.n_pending
+        self._show_again(Restart(*counts, n_growing))
+
+    def _show_again(self, restart: Restart) -> None:
         old = self.view
-        totals = old.totals
         self.view = self._new_view()
-        self.view.totals, self.view.marked_at = totals, old.marked_at
+        self.view.totals, self.view.marked_at = old.totals, old.marked_at
         if old.memory is not None:
             self.view.load_memory(old.memory.document(old.ids.tolist()))
-        counts = totals.n_pulls, totals.n_rewards, totals.n_pending
-        self.view.restart = Restart(*counts, n_growing)
+        self.view.restart = restart
 
     def _new_view(self) -> ActiveSet:
         study = self._study

@@ -9,7 +9,7 @@ import warnings
 
 from imabo.client import Client, RemoteStudy
 
-DEFAULT = {"letter": "z"}
+DEFAULT = {"letter": "a"}
 
 
 def serve(client: Client, study: RemoteStudy, rounds: int) -> None:

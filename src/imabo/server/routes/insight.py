@@ -43,7 +43,7 @@ async def overview(context: Context) -> Response:
 
     def work(facts: insight.StudySnapshot) -> dict[str, Any]:
         found = asdict(insight.overview(facts))
-        return found | {"trend": _trend(facts, trend)} if trend else found
+        return found | {"trend": insight.trend(facts, trend)} if trend else found
 
     return await _shared(context, ("overview", trend), work)
 
@@ -122,11 +122,3 @@ async def _shared(
 
     cache = context.parts.insight
     return JsonResponse(await context.with_study(lambda study: cache.answer(study, key, make)))
-
-
-def _trend(facts: insight.StudySnapshot, most: int) -> list[float | None]:
-    values = insight.reward(facts).rolling
-    n = len(values)
-    if n <= most:
-        return values
-    return [values[(n - 1) * (i + 1) // most] for i in range(most)]  # the newest one always

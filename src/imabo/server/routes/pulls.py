@@ -9,11 +9,19 @@ from starlette.responses import Response
 
 from imabo.documents import pull_document
 from imabo.engine.asks import checked_request
-from imabo.engine.requests import Request
-from imabo.errors import ImaboError, UnknownPull
+from imabo.engine.requests import Request, Reward
+from imabo.errors import ImaboError, UnknownPull, UnknownStudy
 from imabo.server.context import Context, respond
 from imabo.server.problems import document, outward, unknown_pull
-from imabo.server.wire import AskBody, PageQuery, RewardBody, RewardsBody
+from imabo.server.wire import (
+    AskBody,
+    KeyReward,
+    KeyRewardBody,
+    PageQuery,
+    PullReward,
+    RewardBody,
+    RewardsBody,
+)
 
 
 async def ask(context: Context) -> Response:
@@ -41,6 +49,20 @@ async def reward(context: Context) -> Response:
     return Response(status_code=204)
 
 
+async def reward_by_key(context: Context) -> Response:
+    """Report the reward of a pull by the key of its ask; again with the same value changes nothing.
+
+    It never asks: a key that no ask used is refused.
+    """
+    body, _ = await context.checked_body(KeyRewardBody)
+    told = Reward(body.reward, key=context.params["key"], part=body.part)
+    (error,) = await context.parts.commits.tell(context.study, [told])
+    if error is not None:
+        raise error
+    context.parts.metrics.n_rewards += 1
+    return Response(status_code=204)
+
+
 async def reward_many(context: Context) -> Response:
     """Report the rewards of many pulls; one that is refused does not hold up the others."""
     body, _ = await context.checked_body(RewardsBody)
@@ -48,15 +70,16 @@ async def reward_many(context: Context) -> Response:
     problems: list[ImaboError | None] = [None] * len(body.rewards)
     for place, item in enumerate(body.rewards):
         try:
-            by_study.setdefault(await context.study_of(item.pull), []).append(place)
-        except UnknownPull as error:
+            if isinstance(item, KeyReward):
+                name = context.visible(item.study)
+            else:
+                name = await context.study_of(item.pull)
+            by_study.setdefault(name, []).append(place)
+        except (UnknownPull, UnknownStudy) as error:
             problems[place] = error
-    told = [
-        context.parts.commits.tell(
-            name, [(body.rewards[i].pull, body.rewards[i].reward) for i in places]
-        )
-        for name, places in by_study.items()
-    ]
+    told: list[asyncio.Future[list[ImaboError | None]]] = []
+    for name, places in by_study.items():
+        told.append(context.parts.commits.tell(name, [_told(body.rewards[i]) for i in places]))
     answers = await asyncio.gather(*told, return_exceptions=True)
     for places, answer in zip(by_study.values(), answers, strict=True):
         if isinstance(answer, ImaboError):
@@ -68,12 +91,28 @@ async def reward_many(context: Context) -> Response:
     context.parts.metrics.n_rewards += problems.count(None)
     results: list[dict[str, Any]] = []
     for item, problem in zip(body.rewards, problems, strict=True):
+        named = item.model_dump(exclude={"reward"})
         if problem is None:
-            results.append({"pull": item.pull, "status": "recorded"})
+            results.append(named | {"status": "recorded"})
         else:
-            shown = document(outward(_shown(problem, item.pull)))
-            results.append({"pull": item.pull, "status": "refused", "problem": shown})
+            if isinstance(item, PullReward):
+                problem = _shown(problem, item.pull)
+            shown = document(outward(problem))
+            results.append(named | {"status": "refused", "problem": shown})
     return respond({"results": results})
+
+
+def _told(item: PullReward | KeyReward) -> tuple[str, float] | Reward:
+    if isinstance(item, PullReward):
+        return item.pull, item.reward
+    return Reward(item.reward, key=item.key, part=item.part)
+
+
+async def read_key(context: Context) -> Response:
+    """The pulls of a key as they stand now: one, or as many as its ask was for."""
+    name, key = context.study, context.params["key"]
+    pulls = await context.with_study(lambda study: study.pulls_of(key))
+    return respond({"pulls": [pull_document(pull, name) for pull in pulls]})
 
 
 async def read_pull(context: Context) -> Response:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from imabo.checks import checked_record, require_same, stored_oracle, stored_policy
-from imabo.documents import best_document, event_document, study_document
+from imabo.checks import checked_record, stored_oracle, stored_policy
+from imabo.documents import best_document, study_document
+from imabo.engine.declaring import Settled
 from imabo.errors import StudyExists, UnknownStudy
 from imabo.server.access import may_see, require_name
 from imabo.server.context import Context, in_thread, respond
 from imabo.server.problems import invalid_request, unknown_study
 from imabo.server.registry import Registry
-from imabo.server.wire import EventsQuery, LevelQuery, PruneBody, SpaceBody, StudyBody
+from imabo.server.wire import LevelQuery, PruneBody
+from imabo.server.wire_studies import ChangeBody, StudyBody, changes_of
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.study import Study
@@ -39,7 +42,11 @@ async def list_studies(context: Context) -> Response:
 
 
 async def create_study(context: Context) -> Response:
-    """Create a study; the same one again is harmless, another one of that name is a conflict."""
+    """Create a study; the same one again is harmless.
+
+    For one that was declared otherwise, `if_changed` says what to do: a conflict that names the
+    difference, an update of what can be changed, or to go on with it as it is.
+    """
     body, sent = await context.checked_body(StudyBody)
     registry = context.parts.registry
     require_name(context.caller, body.name)
@@ -55,20 +62,27 @@ async def create_study(context: Context) -> Response:
             reward_range=None if ends is None else (ends[0], ends[1]),
             window_s=body.window_s,
             created_at=registry.clock(),
+            revision=body.revision,
         )
         try:
             # The store says who of several made it: one.
             registry.store.create(record)
         except StudyExists:
-            require_same(registry.store, record, any_seed=body.seed is None)
             if registry.is_making(registry.store.load(body.name).study.token):
                 raise StudyExists(
                     f"a study named {show(body.name)} is being imported",
                     "names are unique in a store",
                     "wait until it is there, or choose another name",
                 ) from None
-            return False, _read(registry, body.name)
-        return True, _read(registry, body.name)
+            study = registry.study(body.name)
+            settled = study.redeclare(
+                record, any_seed=body.seed is None, if_changed=body.if_changed
+            )
+            if settled.outcome == "updated":
+                context.parts.insight.forget(study)
+        else:
+            settled = Settled("created")
+        return settled.outcome == "created", _read(registry, body.name) | asdict(settled)
 
     is_new, study = await in_thread(create)
     return respond(study, 201 if is_new else 200)
@@ -80,12 +94,13 @@ async def read_study(context: Context) -> Response:
 
 
 async def change_study(context: Context) -> Response:
-    """Move a study on to another space; everything that was learned stays."""
+    """Move a study on to another space or other settings; everything that was learned stays."""
     name, registry = context.study, context.parts.registry
-    _, sent = await context.checked_body(SpaceBody)
+    body, sent = await context.checked_body(ChangeBody)
 
     def change(study: Study) -> dict[str, Any]:
-        study.update_space(Space.from_dict(sent["space"]))
+        space = None if body.space is None else Space.from_dict(sent["space"])
+        study.update(space, **changes_of(body, sent))
         return _read(registry, name)
 
     return respond(await context.change_study(change))
@@ -102,15 +117,6 @@ async def best(context: Context) -> Response:
     """The arm to keep if learning stopped now, with an interval for its mean."""
     level = context.checked_query(LevelQuery).level
     return respond(best_document(await context.with_study(lambda study: study.best(level))))
-
-
-async def events(context: Context) -> Response:
-    """What happened to a study, the newest last: changes by hand, and of the world."""
-    limit = context.checked_query(EventsQuery).limit
-    found = await context.with_study(
-        lambda study: [event_document(event) for event in study.events(limit)]
-    )
-    return respond({"events": found})
 
 
 async def expire(context: Context) -> Response:

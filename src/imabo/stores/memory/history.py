@@ -8,6 +8,7 @@ from typing import Any
 
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
 from imabo.stores.memory.rows import REWARDED, AllRows
+from imabo.stores.rows import ask_data
 
 
 class MemoryHistory(History):
@@ -36,6 +37,10 @@ class MemoryHistory(History):
             known = {key: study.keyed[key] for key in keys if key in study.keyed}
             return {key: [study.pull(i) for i in places] for key, places in known.items()}
 
+    def declaration(self, name: str) -> Mapping[str, Any] | None:
+        with self._all.lock:
+            return self._all.study(name).declared
+
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
         with self._all.lock:
             study = self._all.study(name)
@@ -48,8 +53,8 @@ class MemoryHistory(History):
             study = self._all.study(name)
             entries = list(study.events)
             for i in filter(study.kept, range(len(study.arm))):
-                pull, context = study.pull(i), study.contexts.get(i)
-                data = None if context is None else {"context": context}
+                pull = study.pull(i)
+                data = ask_data(pull.context, pull.key, pull.part)
                 what = (pull.number, pull.arm, pull.reason)
                 seq, told_at = study.served_seq[i], pull.rewarded_at
                 entries.append(LogEntry(seq, "ask", pull.served_at, *what, data=data))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from imabo.stores.keys import KeyRecord, Keys
 from imabo.stores.memory.rows import AllRows
+from imabo.stores.outbox import key_data
 from imabo.stores.refusals import misfit
 
 
@@ -19,6 +20,7 @@ class MemoryKeys(Keys):
             if any(known.id == key.id for known in self.keys()):
                 raise misfit(f"the access key {key.id!r} is there already")
             self._all.keys[key.id] = key
+            self._all.add_event("key made", key_data(key), key.created_at)
 
     def keys(self) -> list[KeyRecord]:
         with self._all.lock:
@@ -30,4 +32,5 @@ class MemoryKeys(Keys):
             known = {key.id: key for key in self.keys()}.get(key_id)
             if known is not None and known.revoked_at is None:
                 self._all.keys[key_id] = replace(known, revoked_at=at)
+                self._all.add_event("key revoked", key_data(known), at)
             return known is not None

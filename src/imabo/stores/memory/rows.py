@@ -13,6 +13,7 @@ from imabo.arms import ArmState, PullState, Restart, Tally
 from imabo.stores.base import ArmRecord, NewArm, NewPull, StaleView, StudyRecord
 from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
+from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
 from imabo.stores.rules import is_milestone, is_wider, superfluous
 
@@ -77,11 +78,13 @@ class StudyRows:
         self.beliefs_seq = 0
         self.memory: Mapping[str, Any] | None = None
         self.memory_seq = 0
+        self.declared: Mapping[str, Any] | None = None
         self.events: list[LogEntry] = []
         self.milestones: dict[int, Milestone] = {}  # by their number of pulls, in order
         self.n_rewards = self.n_pending = 0
         self.reward_sum = 0.0
         self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
+        self.key_of: dict[int, tuple[str, int]] = {}  # the key and the part by position
         self.contexts: dict[int, Any] = {}
         self.admitted_by: dict[int, int] = {}  # positions of the pulls that brought arms in
         self.first_open = 0  # every pull before this position has left the pending state
@@ -151,6 +154,7 @@ class StudyRows:
                 self.admitted_by.setdefault(pull.arm, pull.number - 1)
             if pull.key is not None:
                 self.keyed.setdefault(pull.key, []).append(pull.number - 1)
+                self.key_of[pull.number - 1] = pull.key, pull.part
             if pull.context is not None:
                 self.contexts[pull.number - 1] = pull.context
             arm = self.arms[pull.arm]
@@ -189,6 +193,7 @@ class StudyRows:
     def pull(self, position: int) -> PullRecord:
         """The pull as a value."""
         rewarded = self.state[position] == REWARDED
+        key, part = self.key_of.get(position, (None, 0))
         return PullRecord(
             number=position + 1,
             arm=self.arm[position],
@@ -198,7 +203,20 @@ class StudyRows:
             reward=self.reward[position] if rewarded else None,
             rewarded_at=self.rewarded_at[position] if rewarded else None,
             context=self.contexts.get(position),
+            key=key,
+            part=part,
         )
+
+    def forget(self, positions: Iterable[int]) -> None:
+        """Prune pulls; the columns keep their length."""
+        for i in positions:
+            self.state[i] = PRUNED
+            self.contexts.pop(i, None)
+            key, _ = self.key_of.pop(i, (None, 0))
+            if key is not None:
+                left = [place for place in self.keyed.pop(key) if place != i]
+                if left:
+                    self.keyed[key] = left
 
     def kept(self, position: int) -> bool:
         """Whether a pull was served and not pruned since."""
@@ -229,6 +247,10 @@ class AllRows:
         self.lock = threading.RLock()
         self.studies: dict[str, StudyRows] = {}
         self.keys: dict[str, KeyRecord] = {}
+        self.events: list[tuple[str | None, EventRecord]] = []  # with the study's token
+        self.webhooks: dict[str, WebhookRecord] = {}
+        self.deliveries: dict[int, DeliveryRecord] = {}
+        self._n_events = self._n_deliveries = 0
         self.is_closed = False
 
     def check(self) -> None:
@@ -245,3 +267,51 @@ class AllRows:
         if token not in (None, study.record.token):
             raise study_replaced(name)
         return study
+
+    # --- what happened, and whom to tell ------------------------------------------------------
+
+    def list_event(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        at: float,
+        study: str | None = None,
+        record: StudyRecord | None = None,
+    ) -> EventRecord:
+        """Put an event into the list; one of a study has its record."""
+        self._n_events += 1
+        ends = None if record is None else record.reward_range
+        event = EventRecord(self._n_events, study, kind, at, data, ends)
+        self.events.append((None if record is None else record.token, event))
+        return event
+
+    def add_event(
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        at: float,
+        study: str | None = None,
+        record: StudyRecord | None = None,
+    ) -> EventRecord:
+        """As ``list_event``, and queue its deliveries."""
+        event = self.list_event(kind, data, at, study, record)
+        if not is_quiet():
+            for webhook in self.webhooks.values():
+                if wants(webhook, event):
+                    self.queue(webhook, event)
+        return event
+
+    def queue(self, webhook: WebhookRecord, event: EventRecord) -> int:
+        """Queue a delivery; its id."""
+        self._n_deliveries += 1
+        number = self._n_deliveries
+        self.deliveries[number] = DeliveryRecord(
+            number, webhook.id, event, "pending", 0, 0.0, None, None, None
+        )
+        return number
+
+    def forget_events(self, name: str, token: str, at: float) -> None:
+        """Take a study's events from the list, and list that it was deleted."""
+        self.events = [(owner, event) for owner, event in self.events if owner != token]
+        if not is_quiet():
+            self.add_event("deleted", {}, at, name)

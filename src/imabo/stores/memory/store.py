@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
 
@@ -24,12 +26,13 @@ from imabo.stores.base import (
 from imabo.stores.history import LogEntry
 from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
-from imabo.stores.memory.rows import EXPIRED, PENDING, PRUNED, REWARDED, AllRows, StudyRows
+from imabo.stores.memory.outbox import MemoryOutbox
+from imabo.stores.memory.rows import EXPIRED, PENDING, REWARDED, AllRows, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rules import Rewarded, numbered, steady
 
 
-class MemoryStore(MemoryHistory, MemoryKeys, Store):
+class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
     """Keeps studies in this process, about 60 bytes a pull; for experiments and simulations.
 
     Example:
@@ -55,6 +58,7 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
             if self.find(study.token) is not None:
                 raise misfit(f"the token {study.token!r} is another study's")
             self._all.studies[study.name] = StudyRows(study)
+            self._all.add_event("created", {}, study.created_at, study.name, study)
 
     def names(self) -> list[str]:
         with self._all.lock:
@@ -72,8 +76,9 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
 
     def delete(self, name: str) -> None:
         with self._all.lock:
-            self._all.study(name)
+            token = self._all.study(name).record.token
             del self._all.studies[name]
+            self._all.forget_events(name, token, time.time())
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
@@ -237,7 +242,12 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
                 study.restart = change.restart
             if change.memory is not None:
                 study.memory, study.memory_seq = change.memory, study.seq
+            if change.settings is not None:
+                study.record = replace(study.record, **asdict(change.settings))
+            if change.declared is not None:
+                study.declared = change.declared
             study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
+            self._all.add_event(change.kind, change.data, at, name, study.record)
             return study.seq
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
@@ -249,15 +259,8 @@ class MemoryStore(MemoryHistory, MemoryKeys, Store):
                 for i in range(study.end_of(before))
                 if study.state[i] in (REWARDED, EXPIRED) and study.served_at[i] < before
             )
-            old = set(islice(finished, limit))
-            for i in old:
-                study.state[i] = PRUNED
-                study.contexts.pop(i, None)
-            study.keyed = {
-                key: left
-                for key, places in study.keyed.items()
-                if (left := [i for i in places if i not in old])
-            }
+            old = list(islice(finished, limit))
+            study.forget(old)
             return len(old)
 
     def probe(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
 from imabo.stores.postgres import statements
 from imabo.stores.postgres.connections import Connections, Found
-from imabo.stores.rows import to_change, to_entry, to_milestone, to_pull
+from imabo.stores.rows import by_key, to_change, to_entry, to_milestone, to_pull
 
 LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 
@@ -39,10 +39,11 @@ class PostgresHistory(History):
         return to_pull(rows[0]) if rows else None
 
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
-        found: dict[str, list[PullRecord]] = {}
-        for key, *pull in self._of(name, statements.KEYED, keys=list(keys)):
-            found.setdefault(key, []).append(to_pull(pull))
-        return found
+        return by_key(self._of(name, statements.KEYED, keys=list(keys)))
+
+    def declaration(self, name: str) -> Mapping[str, Any] | None:
+        rows = self._of(name, statements.DECLARATION)
+        return json.loads(rows[0][0]) if rows else None
 
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
         rows = self._of(name, statements.FIRST_REWARDS, arms=list(arms))

@@ -171,6 +171,80 @@ STEPS: Final[Steps] = (
         WHERE reason IN ('warmup', 'expand', 'prepared')
         """,
     ),
+    (
+        # One list of what happened to all studies and to the store itself. It names studies by
+        # name and token: that one was deleted is an event about something that is gone.
+        """
+        CREATE TABLE imabo_all_events (
+            id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            study TEXT,
+            token TEXT COLLATE "C",
+            kind TEXT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            data TEXT NOT NULL,
+            reward_low DOUBLE PRECISION,
+            reward_high DOUBLE PRECISION
+        )
+        """,
+        """
+        CREATE INDEX imabo_all_events_token ON imabo_all_events (token, id)
+        WHERE token IS NOT NULL
+        """,
+        """
+        INSERT INTO imabo_all_events (study, token, kind, at, data, reward_low, reward_high)
+        SELECT name, token, kind, at, data, reward_low, reward_high FROM (
+            SELECT name, token, 'created' AS kind, created_at AS at, '{}' AS data, 0 AS seq,
+                reward_low, reward_high FROM imabo_studies
+            UNION ALL SELECT name, token, e.kind, e.at, e.data, e.seq, reward_low, reward_high
+            FROM imabo_events AS e JOIN imabo_studies AS s ON s.id = e.study
+            WHERE e.kind <> 'expire'
+        ) AS found ORDER BY at, token, seq
+        """,
+        """
+        CREATE TABLE imabo_webhooks (
+            id TEXT COLLATE "C" PRIMARY KEY,
+            url TEXT NOT NULL,
+            secret TEXT NOT NULL,
+            kinds TEXT,
+            studies TEXT,
+            created_at DOUBLE PRECISION NOT NULL
+        )
+        """,
+        # With a copy of the event, which goes when its study is deleted.
+        """
+        CREATE TABLE imabo_deliveries (
+            id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            webhook TEXT COLLATE "C" NOT NULL REFERENCES imabo_webhooks (id) ON DELETE CASCADE,
+            event BIGINT NOT NULL,
+            study TEXT,
+            kind TEXT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            data TEXT NOT NULL,
+            reward_low DOUBLE PRECISION,
+            reward_high DOUBLE PRECISION,
+            state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'given up')),
+            tries INTEGER NOT NULL DEFAULT 0,
+            next_at DOUBLE PRECISION NOT NULL DEFAULT 0,
+            tried_at DOUBLE PRECISION,
+            status INTEGER,
+            problem TEXT
+        )
+        """,
+        "CREATE INDEX imabo_deliveries_webhook ON imabo_deliveries (webhook, id)",
+        """
+        CREATE INDEX imabo_deliveries_due ON imabo_deliveries (next_at, id)
+        WHERE state = 'pending'
+        """,
+    ),
+    (
+        "ALTER TABLE imabo_studies ADD COLUMN revision BIGINT",
+        """
+        CREATE TABLE imabo_declarations (
+            study BIGINT PRIMARY KEY REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 VERSION_TABLE: Final = """

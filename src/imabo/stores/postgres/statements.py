@@ -39,9 +39,9 @@ _STEADY_AT: Final = f"""
 
 CREATE: Final = _sql("""
     INSERT INTO imabo_studies (name, token, seed, policy, oracle, reward_low, reward_high, window_s,
-        created_at, last_at)
+        created_at, last_at, revision)
     VALUES (%(name)s, %(token)s, %(seed)s, %(policy)s, %(oracle)s, %(reward_low)s, %(reward_high)s,
-        %(window_s)s, %(created_at)s, %(last_at)s)
+        %(window_s)s, %(created_at)s, %(last_at)s, %(revision)s)
     ON CONFLICT (name) DO NOTHING RETURNING id
 """)
 NAMES: Final = _sql("SELECT name FROM imabo_studies ORDER BY name")
@@ -191,6 +191,15 @@ PUT_BELIEFS, PUT_MEMORY = (
     """)
     for table in ("imabo_beliefs", "imabo_memories")
 )
+PUT_SETTINGS: Final = _sql("""
+    UPDATE imabo_studies SET reward_low = %(reward_low)s, reward_high = %(reward_high)s,
+        window_s = %(window_s)s, revision = %(revision)s
+    WHERE id = %(study)s
+""")
+PUT_DECLARATION: Final = _sql("""
+    INSERT INTO imabo_declarations (study, document) VALUES (%(study)s, %(document)s)
+    ON CONFLICT (study) DO UPDATE SET document = excluded.document
+""")
 ADVANCE: Final = _sql(f"""
     UPDATE imabo_studies SET seq = %(seq)s, last_at = %(at)s WHERE id = %(study)s
     RETURNING {_NOTIFIED}
@@ -279,9 +288,10 @@ PULL: Final = _sql(f"""
     SELECT {columns(PullRecord)} FROM imabo_pulls WHERE study = {_OF_NAME} AND number = %(number)s
 """)
 KEYED: Final = _sql(f"""
-    SELECT key, {columns(PullRecord)} FROM imabo_pulls
+    SELECT {columns(PullRecord)} FROM imabo_pulls
     WHERE study = {_OF_NAME} AND key = ANY (%(keys)s::text[]) ORDER BY part
 """)
+DECLARATION: Final = _sql(f"SELECT document FROM imabo_declarations WHERE study = {_OF_NAME}")
 # One look for each arm: by itself, PostgreSQL would go through all pulls of the study.
 FIRST_REWARDS: Final = _sql(f"""
     SELECT wanted.arm, first.reward FROM unnest(%(arms)s::bigint[]) AS wanted (arm),
@@ -295,11 +305,11 @@ FIRST_REWARDS: Final = _sql(f"""
 LOG: Final = _sql("""
     DECLARE imabo_log NO SCROLL CURSOR WITH HOLD FOR SELECT * FROM (
         SELECT served_seq AS seq, 'ask' AS kind, served_at AS at, number, arm, reason,
-            NULL::float8 AS reward, context AS data
+            NULL::float8 AS reward, context AS data, key, part
         FROM imabo_pulls WHERE study = %(study)s
-        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL
-        FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
-        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
+            NULL, NULL FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
         FROM imabo_events WHERE study = %(study)s
     ) AS entries WHERE (seq, number) > (%(seq)s, %(number)s) ORDER BY seq, number
 """)
@@ -321,6 +331,7 @@ PUT_KEY: Final = _sql(f"""
     RETURNING id
 """)
 KEYS: Final = _sql(f"SELECT {columns(KeyRecord)} FROM imabo_keys ORDER BY created_at, id")
+LOCK_KEY: Final = _sql(f"SELECT {columns(KeyRecord)} FROM imabo_keys WHERE id = %(id)s FOR UPDATE")
 REVOKE_KEY: Final = _sql("""
     UPDATE imabo_keys SET revoked_at = coalesce(revoked_at, %(at)s) WHERE id = %(id)s RETURNING id
 """)

@@ -30,6 +30,7 @@ from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections
 from imabo.stores.postgres.history import LARGEST, PostgresHistory
 from imabo.stores.postgres.keys import PostgresKeys
+from imabo.stores.postgres.outbox import PostgresOutbox, add_study_event, forget_study
 from imabo.stores.postgres.pool import DEFAULT_S, MOST, LimitedConnection
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.statements import Served
@@ -41,6 +42,7 @@ from imabo.stores.rows import (
     StudyHead,
     StudyRow,
     dump,
+    of_settings,
     of_space,
     of_study,
     to_snapshot,
@@ -52,7 +54,7 @@ _SPACE_AT: Final = len(StudyRow._fields)  # where a row of LOAD goes on with the
 _BESIDE_AT: Final = _SPACE_AT + len(SpaceRow._fields)
 
 
-class PostgresStore(PostgresHistory, PostgresKeys, Store):
+class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
     """Studies in a PostgreSQL database (15 or newer) that any number of processes share.
 
     Use the URL ``postgresql://user:password@host/database`` with ``Study``. The tables are named
@@ -94,6 +96,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, Store):
                 raise study_exists(study.name)
             made = found[0][0]
             db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
+            add_study_event(db, made, "created", {}, study.created_at)
             db.execute(statements.NOTIFY, {"payload": self._connections.words(made)})
 
     def names(self) -> list[str]:
@@ -111,6 +114,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, Store):
             db.execute(statements.NO_TIMEOUT)
             with self._connections.patiently():
                 db.execute(statements.DELETE, {"study": study.id})
+            forget_study(db, name, study.token, time.time())
             db.execute(statements.NOTIFY, {"payload": self._connections.words(study.id)})
 
     def turn(self, name: str) -> AbstractContextManager[None]:
@@ -214,7 +218,12 @@ class PostgresStore(PostgresHistory, PostgresKeys, Store):
                 db.execute(statements.INSERT_SPACE, space)
             if change.memory is not None:
                 db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
+            if change.settings is not None:
+                db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
+            if change.declared is not None:
+                db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
             db.execute(statements.INSERT_EVENT, here | event)
+            add_study_event(db, study.id, change.kind, change.data, at)
             db.execute(statements.ADVANCE, here | event)
         return seq + 1
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
-from imabo.stores.rows import dump, to_change, to_entry, to_milestone, to_pull
+from imabo.stores.rows import by_key, dump, to_change, to_entry, to_milestone, to_pull
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import Connections, Row, head_of
 
@@ -36,10 +36,11 @@ class SQLiteHistory(History):
         return to_pull(rows[0]) if rows else None
 
     def keyed(self, name: str, keys: Sequence[str]) -> dict[str, list[PullRecord]]:
-        found: dict[str, list[PullRecord]] = {}
-        for key, *pull in self._of(name, statements.KEYED, keys=dump(list(keys))):
-            found.setdefault(key, []).append(to_pull(pull))
-        return found
+        return by_key(self._of(name, statements.KEYED, keys=dump(list(keys))))
+
+    def declaration(self, name: str) -> Mapping[str, Any] | None:
+        rows = self._of(name, statements.DECLARATION)
+        return json.loads(rows[0][0]) if rows else None
 
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
         rows = self._of(name, statements.FIRST_REWARDS, arms=dump(list(arms)))

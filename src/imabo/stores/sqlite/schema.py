@@ -159,6 +159,73 @@ STEPS: Final[Steps] = (
         WHERE reason IN ('warmup', 'expand', 'prepared')
         """,
     ),
+    (
+        # One list of what happened to all studies and to the store itself. It names studies by
+        # name and token: that one was deleted is an event about something that is gone.
+        """
+        CREATE TABLE all_events (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            study TEXT,
+            token TEXT,
+            kind TEXT NOT NULL,
+            at REAL NOT NULL,
+            data TEXT NOT NULL,
+            reward_low REAL,
+            reward_high REAL
+        )
+        """,
+        "CREATE INDEX all_events_token ON all_events (token, id) WHERE token IS NOT NULL",
+        """
+        INSERT INTO all_events (study, token, kind, at, data, reward_low, reward_high)
+        SELECT name, token, kind, at, data, reward_low, reward_high FROM (
+            SELECT name, token, 'created' AS kind, created_at AS at, '{}' AS data, 0 AS seq,
+                reward_low, reward_high FROM studies
+            UNION ALL SELECT name, token, e.kind, e.at, e.data, e.seq, reward_low, reward_high
+            FROM events AS e JOIN studies AS s ON s.id = e.study WHERE e.kind != 'expire'
+        ) ORDER BY at, token, seq
+        """,
+        """
+        CREATE TABLE webhooks (
+            id TEXT PRIMARY KEY,
+            url TEXT NOT NULL,
+            secret TEXT NOT NULL,
+            kinds TEXT,
+            studies TEXT,
+            created_at REAL NOT NULL
+        ) WITHOUT ROWID
+        """,
+        # With a copy of the event, which goes when its study is deleted.
+        """
+        CREATE TABLE deliveries (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            webhook TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+            event INTEGER NOT NULL,
+            study TEXT,
+            kind TEXT NOT NULL,
+            at REAL NOT NULL,
+            data TEXT NOT NULL,
+            reward_low REAL,
+            reward_high REAL,
+            state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'given up')),
+            tries INTEGER NOT NULL DEFAULT 0,
+            next_at REAL NOT NULL DEFAULT 0,
+            tried_at REAL,
+            status INTEGER,
+            problem TEXT
+        )
+        """,
+        "CREATE INDEX deliveries_webhook ON deliveries (webhook, id)",
+        "CREATE INDEX deliveries_due ON deliveries (next_at, id) WHERE state = 'pending'",
+    ),
+    (
+        "ALTER TABLE studies ADD COLUMN revision INTEGER",
+        """
+        CREATE TABLE declarations (
+            study INTEGER PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+            document TEXT NOT NULL
+        )
+        """,
+    ),
 )
 
 

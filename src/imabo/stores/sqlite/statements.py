@@ -17,9 +17,9 @@ HEAD: Final = f"SELECT {columns(StudyHead)} FROM studies WHERE name = ?"
 STUDY: Final = f"SELECT {columns(StudyRow)} FROM studies WHERE id = :study"
 CREATE: Final = """
     INSERT INTO studies (name, token, seed, policy, oracle, reward_low, reward_high, window_s,
-        created_at, last_at)
+        created_at, last_at, revision)
     VALUES (:name, :token, :seed, :policy, :oracle, :reward_low, :reward_high, :window_s,
-        :created_at, :last_at)
+        :created_at, :last_at, :revision)
 """
 DELETE: Final = "DELETE FROM studies WHERE id = :study"
 LATEST_SPACE: Final = f"""
@@ -79,6 +79,12 @@ INSERT_EVENT: Final = """
     INSERT INTO events (study, seq, kind, at, data) VALUES (:study, :seq, :kind, :at, :data)
 """
 PUT_BELIEFS: Final = "INSERT OR REPLACE INTO beliefs VALUES (:study, :seq, :document)"
+PUT_SETTINGS: Final = """
+    UPDATE studies SET reward_low = :reward_low, reward_high = :reward_high, window_s = :window_s,
+        revision = :revision
+    WHERE id = :study
+"""
+PUT_DECLARATION: Final = "INSERT OR REPLACE INTO declarations VALUES (:study, :document)"
 PUT_MEMORY: Final = "INSERT OR REPLACE INTO memories VALUES (:study, :seq, :document)"
 # The key of the arms has their order, and the subquery keeps it for the list.
 KEEP_MILESTONE: Final = """
@@ -146,9 +152,10 @@ PULLS: Final = f"""
 PULL: Final = f"SELECT {columns(PullRecord)} FROM pulls WHERE study = :study AND number = :number"
 # Told which index, here and below: by itself, SQLite would go through all pulls of the study.
 KEYED: Final = f"""
-    SELECT key, {columns(PullRecord)} FROM pulls INDEXED BY pulls_key WHERE study = :study
+    SELECT {columns(PullRecord)} FROM pulls INDEXED BY pulls_key WHERE study = :study
     AND key IS NOT NULL AND key IN (SELECT value FROM json_each(:keys)) ORDER BY part
 """
+DECLARATION: Final = "SELECT document FROM declarations WHERE study = :study"
 # The first of an arm comes last, and stays where an arm has several.
 FIRST_REWARDS: Final = """
     SELECT arm, reward FROM pulls INDEXED BY pulls_admitting WHERE study = :study
@@ -158,11 +165,12 @@ FIRST_REWARDS: Final = """
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 LOG: Final = """
     SELECT * FROM (
-        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context
+        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context, key, part
         FROM pulls WHERE study = :study
-        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL
-        FROM pulls WHERE study = :study AND state = 'rewarded'
-        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data FROM events WHERE study = :study
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
+            NULL, NULL FROM pulls WHERE study = :study AND state = 'rewarded'
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
+        FROM events WHERE study = :study
     ) WHERE (seq, number) > (:seq, :number) ORDER BY seq, number
 """
 CHANGES: Final = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from imabo.stores.rows import (
     SpaceRow,
     StudyRow,
     dump,
+    of_settings,
     of_space,
     of_study,
     to_snapshot,
@@ -41,11 +43,12 @@ from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
 from imabo.stores.sqlite.history import SQLiteHistory
 from imabo.stores.sqlite.keys import SQLiteKeys
+from imabo.stores.sqlite.outbox import SQLiteOutbox, add_study_event, forget_study
 
 _LEAST_FREE: Final = 1 << 20  # bytes; with less, a group of requests may not fit any more
 
 
-class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
+class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
     """Studies in one file: write-ahead log, one writer at a time, flushed before a verb returns.
 
     Any number of threads and processes may read it while one writes, and a process that forks may
@@ -82,6 +85,7 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
                 raise study_exists(study.name)
             made = db.execute(statements.CREATE, of_study(study)).lastrowid or 0
             db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
+            add_study_event(db, made, "created", {}, study.created_at)
 
     def names(self) -> list[str]:
         with self._connections.reading() as db:
@@ -98,7 +102,9 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
 
     def delete(self, name: str) -> None:
         with self._connections.writing() as db:
-            db.execute(statements.DELETE, {"study": head_of(db, name).id})
+            study = head_of(db, name)
+            db.execute(statements.DELETE, {"study": study.id})
+            forget_study(db, name, study.token, time.time())
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
@@ -180,8 +186,13 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, Store):
                 db.execute(statements.INSERT_SPACE, space)
             if change.memory is not None:
                 db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
+            if change.settings is not None:
+                db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
+            if change.declared is not None:
+                db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
             event = {"kind": change.kind, "at": at, "data": dump(change.data)}
             db.execute(statements.INSERT_EVENT, here | event)
+            add_study_event(db, study, change.kind, change.data, at)
             return seq + 1
 
     # --- rewards, and pulls that expire or go ---------------------------------------------------

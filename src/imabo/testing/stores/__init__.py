@@ -29,6 +29,7 @@ from imabo.testing.stores.documents import DocumentCases
 from imabo.testing.stores.history import HistoryCases
 from imabo.testing.stores.known import KnownCases
 from imabo.testing.stores.lifecycle import LifecycleCases
+from imabo.testing.stores.outbox import OutboxCases
 from imabo.testing.stores.rewards import RewardCases
 from imabo.testing.stores.serving import ServingCases
 from imabo.testing.stores.upkeep import UpkeepCases
@@ -47,6 +48,7 @@ class StoreContract(
     KnownCases,
     ClockCases,
     UpkeepCases,
+    OutboxCases,
 ):
     """What every store must do; subclass it with a fixture ``store``.
 

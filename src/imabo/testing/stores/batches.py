@@ -120,6 +120,19 @@ class BatchCases(Cases):
         assert store.keyed("other", ["a"]) == {}
         assert store.keyed("study", []) == {}
 
+    def test_a_pull_has_its_key_wherever_it_is_read(self, store: Store, writer: Writer) -> None:
+        """In the list, by its number, by its key and in the log."""
+        writer.serve(1, 1)
+        new = [NewPull(3, 1, "index", "job", 0), NewPull(4, 1, "index", "job", 1, {"u": 0})]
+        store.serve("study", seq=writer.seq, at=210.0, pulls=new)
+        keys = [(pull.key, pull.part) for pull in store.pulls("study")]
+        assert keys == [(None, 0), (None, 0), ("job", 0), ("job", 1)]
+        assert store.pulls("study", after=2) == store.keyed("study", ["job"])["job"]
+        assert store.pull("study", 4) == store.keyed("study", ["job", "x"])["job"][1]
+        asked = [entry.data for entry in store.log("study") if entry.kind == "ask"]
+        job = {"key": "job"}
+        assert asked == [None, None, job, {**job, "part": 1, "context": {"u": 0}}]
+
     def test_a_key_is_given_once(self, store: Store, writer: Writer) -> None:
         """The whole write is refused."""
         writer.serve(1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
 
-from imabo.errors import StoreError
-from imabo.stores.base import Change, NewPull, StaleView, Store
+from imabo.errors import StoreError, UnknownStudy
+from imabo.stores.base import Change, NewPull, Settings, StaleView, Store
 from imabo.testing.stores.facts import (
     Cases,
     Writer,
@@ -142,3 +143,47 @@ class DocumentCases(Cases):
         store.create(study_record("study", token="another"))
         assert kept(store, kind) == {kind: None}
         assert kept(store, kind, "other") == document(kind, 1, of="other")
+
+    # --- settings, and what was declared ----------------------------------------------------------
+
+    def test_settings_are_replaced_with_their_declaration(self, store: Store) -> None:
+        """In the transaction of the change; all else of the record stays."""
+        writer = Writer(store)
+        before = store.load("study").study
+        assert (before.revision, store.declaration("study")) == (None, None)
+        settings = Settings(reward_range=(-1.0, 0.1 + 0.2), window_s=1e-3, revision=2**62)
+        data = {"before": {"window_s": None}, "after": {"window_s": 1e-3}}
+        change = Change("settings", data, settings=settings, declared={"space": [1.5, None, "ü"]})
+        store.change("study", change, seq=writer.seq, at=600.0)
+        after = store.load("study").study
+        assert after == replace(
+            before, reward_range=(-1.0, 0.1 + 0.2), window_s=1e-3, revision=2**62
+        )
+        assert store.declaration("study") == {"space": [1.5, None, "ü"]}
+        entry = store.changes("study")[-1]
+        assert (entry.kind, entry.data, entry.at) == ("settings", data, 600.0)
+        none = Settings(None, None, None)
+        store.change("study", Change("settings", {}, settings=none), seq=writer.seq + 1, at=601.0)
+        assert store.load("study").study == replace(
+            before, reward_range=None, window_s=None, revision=None
+        )
+        assert store.declaration("study") == {"space": [1.5, None, "ü"]}
+
+    def test_a_stale_change_leaves_settings_and_declaration(self, store: Store) -> None:
+        """So that two who declare at once take turns."""
+        writer = Writer(store)
+        writer.serve(1)
+        change = Change("settings", {}, settings=Settings(None, 5.0, 3), declared={"x": 1})
+        with pytest.raises(StaleView):
+            store.change("study", change, seq=writer.seq - 1, at=600.0)
+        assert (store.load("study").study.revision, store.declaration("study")) == (None, None)
+
+    def test_a_declaration_goes_with_its_study(self, store: Store) -> None:
+        """And a study may be created with a revision."""
+        writer = Writer(store)
+        store.change("study", Change("settings", {}, declared={"x": 1}), seq=writer.seq, at=600.0)
+        store.delete("study")
+        store.create(replace(study_record("study"), revision=7, token="other"))
+        assert (store.load("study").study.revision, store.declaration("study")) == (7, None)
+        with pytest.raises(UnknownStudy):
+            store.declaration("nowhere")

@@ -138,7 +138,7 @@ class HistoryCases(Cases):
 
     def test_milestones_outlive_the_pulls_and_the_store(self, store: Store, writer: Writer) -> None:
         """Pruning leaves them, and so does reopening; they go on from there."""
-        serve_sizes(writer, [4] * 300)
+        serve_sizes(writer, [16] * 75)
         before = store.milestones("study")
         writer.expire(before=1e9)
         assert store.prune("study", before=1e9) == 1200

@@ -35,6 +35,7 @@ VERBS: Final[dict[str, Callable[[Store], object]]] = {
     "pulls": lambda store: store.pulls("study"),
     "pull": lambda store: store.pull("study", 1),
     "log": lambda store: list(store.log("study")),
+    "events": lambda store: store.events("study"),
 }
 ALWAYS: Final[dict[str, Callable[[Store], object]]] = {
     "names": lambda store: store.names(),
@@ -44,6 +45,15 @@ ALWAYS: Final[dict[str, Callable[[Store], object]]] = {
     "keys": lambda store: store.keys(),
     "revoke_key": lambda store: store.revoke_key("key", at=200.0),
     "probe": lambda store: store.probe(),
+    "all events": lambda store: store.events(),
+    "note": lambda store: store.note("kind", {}, at=1.0),
+    "webhooks": lambda store: store.webhooks(),
+    "remove_webhook": lambda store: store.remove_webhook("w", at=1.0),
+    "test_webhook": lambda store: store.test_webhook("w", at=1.0),
+    "deliveries": lambda store: store.deliveries("w"),
+    "n_deliveries": lambda store: store.n_deliveries(),
+    "claim": lambda store: store.claim_deliveries(at=1.0, lease_s=1.0, limit=1, each=1),
+    "prune_deliveries": lambda store: store.prune_deliveries(before=1.0),
 }
 NAMES: Final = [
     "plain",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from imabo.testing.study.changes import ChangeCases
+from imabo.testing.study.declaring import DeclaringCases
+from imabo.testing.study.keys import KeyCases
 from imabo.testing.study.loop import LoopCases
 from imabo.testing.study.reads import ReadCases
 from imabo.testing.study.time import TimeCases
 
 
-class StudyContract(LoopCases, ReadCases, ChangeCases, TimeCases):
+class StudyContract(LoopCases, KeyCases, ReadCases, ChangeCases, DeclaringCases, TimeCases):
     """What every study does, wherever it keeps its facts and however it is reached.
 
     Subclass it in a test file with a fixture ``make_study``; the tests use public methods only.
-    ``make_study(name, space, **settings)`` takes the settings of ``Study.create``; names are
-    different within a test, and what is made may be cleaned up after it.
+    ``make_study(name, space, **settings)`` takes the settings of ``Study.create``; within a test,
+    the same name is the same study, and what is made may be cleaned up after it.
 
     Example:
         >>> import pytest

@@ -29,7 +29,10 @@ WRONG: dict[str, tuple[type[ImaboError], list[Any]]] = {
     "best": (InvalidSetting, [0, 1, -0.5, 1.5, float("nan"), True, "0.9", None]),  # within (0, 1)
     "events": (InvalidSetting, [-1, 1.5, True, "2", None]),  # from 0
     "update_space": (InvalidSetting, [None, {}, "space", Float(0, 1)]),
-    "add_arm": (InvalidConfig, [{}, {"letter": "z"}, {"letter": "a", "x": 1}, None, "a", {1: 2}]),
+    "add_arm": (
+        InvalidConfig,
+        [{}, {"letter": "z"}, {"letter": "a", "x": 1}, None, "a", [], {1: 2}],
+    ),
 }
 
 

@@ -28,8 +28,8 @@ from imabo.testing.study.base import (
 )
 
 NOT_A_REWARD: list[Any] = [
-    *(-0.01, 1.01, math.nan, math.inf, -math.inf, 10**400, True, False, "0.5", None, 0.5 + 0j),
-    *(np.bool_(True), np.float64("nan"), np.array(0.5), [0.5], {}),
+    *(-0.01, 1.01, math.nan, math.inf, -math.inf, 10**400, "0.5", None, 0.5 + 0j),
+    *(np.float64("nan"), np.array(0.5), [0.5], {}),
 ]
 NOT_AN_ID: list[Any] = ["", "x", "x-1", "-1", 1, 1.0, None, True, b"x-1", [], "\0", "\ud800-1"]
 
@@ -101,10 +101,10 @@ class LoopCases(StudyCases):
         """Exhausted, the study serves known arms and finds the best of them."""
         study = make_study("s", letters("a", "b", "c"), seed=1, **QUICK)
         means = {"a": 0.1, "b": 0.2, "c": 0.9}
-        pulls = play(study, 500, lambda pull: means[str(pull.config["letter"])])
+        pulls = play(study, 250, lambda pull: means[str(pull.config["letter"])])
         assert len(study.arms()) == 3
         assert study.best().config == {"letter": "c"}
-        assert Counter(pull.config["letter"] for pull in pulls)["c"] > 400
+        assert Counter(pull.config["letter"] for pull in pulls)["c"] > 190
 
     # --- tell -----------------------------------------------------------------------------------
 
@@ -171,9 +171,9 @@ class LoopCases(StudyCases):
         assert study.n_rewards == 1
 
     def test_any_real_number_of_the_range_is_a_reward(self, study: Study) -> None:
-        """Python and NumPy numbers, both ends included; what comes back is a plain float."""
+        """Numbers and bools of Python and NumPy; what comes back is a plain float."""
         numbers: list[Any] = [0, 1, 0.0, 1.0, -0.0, np.float64(0.5), np.float32(0.5), np.int64(1)]
-        for reward in [*numbers, np.uint8(0)]:
+        for reward in [*numbers, np.uint8(0), True, False, np.True_]:
             pull = study.ask()
             study.tell(pull.id, reward)
             told = study.pull(pull.id).reward

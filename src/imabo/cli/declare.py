@@ -1,0 +1,116 @@
+"""``imabo create``: a study from a file that declares it."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from imabo.checks import stored_oracle, stored_policy
+from imabo.cli.files import bytes_of, json_of, unreadable
+from imabo.cli.output import clean, count, say, write_json
+from imabo.cli.places import service_of, service_url, store_of
+from imabo.documents import Document, study_document
+from imabo.errors import InvalidSetting, InvalidSpace
+from imabo.space import Space
+from imabo.space.scalars import show
+from imabo.spelling import closest
+from imabo.study import Study
+
+_FIELDS: Final = (
+    "name", "space", "forbid", "policy", "oracle", "seed", "reward_range", "window_s",
+)  # fmt: skip
+
+
+def create(options: argparse.Namespace) -> None:
+    """Make a study, or find that it is there already."""
+    settings = declaration(read(options.file))
+    name = options.name or settings.pop("name", None)
+    settings.pop("name", None)
+    if name is None:
+        raise InvalidSetting(
+            f"{options.file} has no name", "a study needs one", 'add name = "..." or pass --name'
+        )
+    url = service_url(options)
+    if url is None:
+        with store_of(options, may_create=True) as store:
+            Study.create(name, store=store, **settings).close()
+            study: Document = study_document(store.load(name))
+    else:
+        with service_of(options, url) as place:
+            study = place.create(name, settings)
+    if options.json:
+        write_json(study)
+        return
+    say(
+        f"{clean(study['name'])} is there: {count(len(study['space']['parameters']))} parameters, "
+        f"{count(study['n_pulls'])} requests so far"
+    )
+
+
+def read(path: str) -> Any:
+    """What a file says: JSON where its name ends in .json (or is -), else TOML."""
+    if path == "-" or path.lower().endswith(".json"):
+        return json_of(path)
+    with bytes_of(path) as file:
+        try:
+            return tomllib.load(file)
+        except (OSError, ValueError) as error:
+            raise unreadable(path, error) from error
+
+
+def declaration(document: Any) -> dict[str, Any]:
+    """What ``Study.create`` takes, from a document; what it leaves out keeps its default.
+
+    Example:
+        >>> declaration({"space": {"x": {"type": "float", "low": 0, "high": 1}}})["space"]
+        Space(x=Float(0.0, 1.0))
+    """
+    if not isinstance(document, Mapping):
+        raise InvalidSetting(f"the file says {show(document)}", "it must be a table", "see --help")
+    for field in document:
+        if field not in _FIELDS:
+            close = closest(field, _FIELDS)
+            raise InvalidSetting(
+                f"the file sets {show(field)}",
+                f"a study has {', '.join(_FIELDS)}",
+                f"write {close!r}" if close else "remove it",
+            )
+    if "space" not in document:
+        why = "there is nothing to tune without one"
+        raise InvalidSetting("the file has no space", why, "add a table [space.NAME] a parameter")
+    found = {name: value for name, value in document.items() if name != "forbid"}
+    found["space"] = Space.from_dict(_space(document))
+    if found.get("reward_range") == "none":  # TOML has no null
+        found["reward_range"] = None
+    for part, restored in (("policy", stored_policy), ("oracle", stored_oracle)):
+        given = found.get(part)
+        if isinstance(given, str):
+            given = {"type": given}
+        if given is not None:
+            if not isinstance(given, Mapping):
+                why = "it must be the name of one, or a table with its type"
+                raise InvalidSetting(f"{part} is {show(given)}", why, 'write {type = "..."}')
+            found[part] = restored(None, given)
+    return found
+
+
+def _space(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The space in the form of the API: from that form, or from a table a parameter."""
+    space = document["space"]
+    if not isinstance(space, Mapping):
+        raise InvalidSpace(f"space is {show(space)}", "it must be a table", "see --help")
+    whole = dict(space)
+    if not isinstance(space.get("parameters"), list):
+        for name, parameter in space.items():
+            if not isinstance(parameter, Mapping):
+                raise InvalidSpace(
+                    f"parameter {show(name)} is {show(parameter)}",
+                    "it must be a table with its type and its values",
+                    'write {type = "choice", values = ["small", "large"]}, say',
+                )
+        whole = {"parameters": [{"name": n, **parameter} for n, parameter in space.items()]}
+    if "forbid" in document:
+        whole["forbid"] = document["forbid"]
+    return whole

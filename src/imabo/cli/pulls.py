@@ -1,0 +1,56 @@
+"""``imabo pull`` and ``tell``: one request, by its id or by its key."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from imabo.arms import Pull
+from imabo.cli.output import clean, config_text, number, say, value_text, when, write_json
+from imabo.cli.places import place_of
+from imabo.documents import pull_document
+
+
+def pull(options: argparse.Namespace) -> None:
+    """Show a pull, or all those of a key."""
+    with place_of(options) as place:
+        study = place.named(options.study)
+        if options.by_key and options.part is None:
+            found = study.pulls_of(options.pull)
+        else:
+            found = [study.pull(**_named(options))]
+    if options.json:
+        write_json({"pulls": [pull_document(one, options.study) for one in found]})
+        return
+    for one in found:
+        _print(one)
+
+
+def tell(options: argparse.Namespace) -> None:
+    """Report a reward."""
+    with place_of(options) as place:
+        study = place.named(options.study)
+        study.tell(reward=options.reward, **_named(options))
+        told = study.pull(**_named(options))
+    if options.json:
+        write_json(pull_document(told, options.study))
+    else:
+        say(f"the reward of {clean(told.id)} is {number(told.reward)}")
+
+
+def _named(options: argparse.Namespace) -> dict[str, Any]:
+    """How the study's methods name the pull that a command line means."""
+    if not options.by_key:
+        return {"pull_id": options.pull} | ({} if options.part is None else {"part": options.part})
+    return {"key": options.pull, "part": options.part}
+
+
+def _print(one: Pull) -> None:
+    named = "" if one.key is None else f", key {value_text(one.key)}, part {one.part}"
+    say(f"{clean(one.id)}: {one.state}{named}")
+    say(f"  served   {when(one.served_at.timestamp())}, arm {one.arm}, {clean(one.reason)}")
+    if one.rewarded_at is not None:
+        say(f"  reward   {number(one.reward)}, {when(one.rewarded_at.timestamp())}")
+    if one.context is not None:
+        say(f"  context  {value_text(one.context)}")
+    say(f"  {config_text(one.config)}")

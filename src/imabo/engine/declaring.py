@@ -1,0 +1,307 @@
+"""A study that is declared again, as a deploy does: what differs, and what is done about it.
+
+What a program declares with ``create`` is compared with the study that is there. The study knows
+what was declared last and before (its changes have it), so that a program of an older version,
+which starts late or again in a rolling deploy, does not undo what a newer one declared.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from imabo.checks import checked_range, checked_space, checked_window, fixed_differences
+from imabo.engine.changes import Changes, states_under
+from imabo.engine.replica import Replica
+from imabo.errors import InvalidSetting, StudyExists
+from imabo.settings import check_count, check_one_of
+from imabo.space import Space
+from imabo.space.difference import space_difference
+from imabo.space.scalars import show
+from imabo.stores.base import LogEntry, Snapshot, StudyRecord
+
+IfChanged: TypeAlias = Literal["error", "update", "keep"]
+Outcome: TypeAlias = Literal["created", "same", "updated", "kept"]
+
+MODES: Final = ("error", "update", "keep")
+_OF_SETTINGS: Final = ("space", "settings")  # kinds of changes
+ALL_CHANGES: Final = 10**9
+_LISTED: Final = 5  # arms that an error names
+_LARGEST: Final = 2**63
+_DECISIONS: Final = "all decisions so far follow from it, and a replay makes them again"
+_FIXED: Final = {
+    "policy": _DECISIONS,
+    "oracle": _DECISIONS,
+    "seed": _DECISIONS,
+    "name": "others know the study by it",
+    "store": "a study is moved with export and import",
+    "revision": "it is that of a declaration, which create() makes",
+}
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a declaration.
+
+    Args:
+        outcome: ``created``, ``same`` (nothing new was declared), ``updated``, or ``kept`` (the
+            study goes on with what it has).
+        difference: What the declaration has otherwise than the study had, a line each.
+        why: Why it was kept.
+    """
+
+    outcome: Outcome
+    difference: Sequence[str] = ()
+    why: str = ""
+
+
+def check_declaring(if_changed: object, revision: object) -> None:
+    """Refuse what cannot say how a study is declared."""
+    check_one_of("if_changed", if_changed, MODES)
+    if revision is not None:
+        check_count("revision", revision)
+        if isinstance(revision, int) and revision >= _LARGEST:
+            why = "it must be below 2**63"
+            raise InvalidSetting(f"revision is {show(revision)}", why, "pass a build number, say")
+
+
+def checked_settings(space: object, settings: Mapping[str, object]) -> dict[str, Any]:
+    """Settings that a study may be given later, as JSON; refuses the others with the reason."""
+    if space is None and not settings:
+        why = "nothing is named that could change"
+        raise InvalidSetting("there is nothing to update", why, "pass window_s, say")
+    if space is not None:
+        checked_space(space)
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name == "window_s":
+            found[name] = checked_window(value)
+        elif name == "reward_range":
+            ends = checked_range(value)
+            found[name] = None if ends is None else list(ends)
+        else:
+            known = "window_s, reward_range and the space can be changed"
+            why = f"{_FIXED.get(name, 'a study has no such setting')}; {known}"
+            fix = "make another study for it" if name in _FIXED else "check the name"
+            raise InvalidSetting(f"{name} cannot be changed to {show(value)}", why, fix)
+    return found
+
+
+def settle(
+    replica: Replica, changes: Changes, wanted: StudyRecord, *, any_seed: bool, if_changed: str
+) -> Settled:
+    """Go on with a study that is there, as its declaration and ``if_changed`` say."""
+    record = replica.record
+    is_equal = form_of(wanted) == form_of(record, replica.view.space.to_dict())
+    if is_equal and wanted.revision in (None, record.revision):
+        is_known = if_changed != "update" or replica.store.declaration(record.name) == form_of(
+            wanted
+        )
+        if is_known and not fixed_differences(record, wanted, any_seed=any_seed):
+            return Settled("same")
+    # In a turn: what is read belongs together, and nobody else declares at the same moment.
+    settled = replica.in_turn(
+        lambda now: _Declaring(replica, changes, wanted, any_seed).settle(if_changed, now)
+    )
+    replica.refresh()
+    if settled.why:
+        _log.warning("study %r goes on as it is: %s", record.name, settled.why)
+    elif settled.outcome == "updated":
+        text = "; ".join(settled.difference)
+        _log.info("study %r was changed as it is declared now: %s", record.name, text)
+    return settled
+
+
+def form_of(record: StudyRecord, space: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What of a study a declaration may change, as its document has it."""
+    ends = record.reward_range
+    return {
+        "space": record.space if space is None else space,
+        "reward_range": None if ends is None else list(ends),
+        "window_s": record.window_s,
+    }
+
+
+def first_settings(record: StudyRecord, changes: Sequence[LogEntry]) -> dict[str, Any]:
+    """The settings that a study was created with, from what they are now and all its changes."""
+    ends = record.reward_range
+    settings: dict[str, Any] = {
+        "reward_range": None if ends is None else list(ends),
+        "window_s": record.window_s,
+        "revision": record.revision,
+    }
+    for entry in reversed(changes):
+        if entry.kind in _OF_SETTINGS:
+            settings |= (entry.data or {}).get("before", {})
+    return settings
+
+
+def all_changes(replica: Replica) -> list[LogEntry]:
+    """Every change of a study."""
+    return replica.store.changes(replica.record.name, limit=ALL_CHANGES)
+
+
+class _Declaring:
+    """One declaration and the study that it meets, both at one moment."""
+
+    def __init__(
+        self, replica: Replica, changes: Changes, wanted: StudyRecord, any_seed: bool
+    ) -> None:
+        store, name = replica.store, replica.record.name
+        self._changes = changes
+        self._wanted, self._form = wanted, form_of(wanted)
+        self._snapshot: Snapshot = store.load(name)
+        self._record = record = self._snapshot.study
+        self._now = form_of(record, self._snapshot.space)
+        self._fixed = fixed_differences(record, wanted, any_seed=any_seed)
+        forms = _forms(record, all_changes(replica))
+        self._seen = [form for form, _ in forms]
+        self._once_declared = [form for form, is_declared in forms if is_declared]
+        self._declared = store.declaration(name) or self._seen[0]
+
+    def settle(self, if_changed: str, now: float) -> Settled:
+        """Decide, and write what was decided."""
+        mine, theirs = self._wanted.revision, self._record.revision
+        is_newer = mine is not None and (theirs is None or mine > theirs)
+        if self._fixed:
+            return self._kept(if_changed, "it cannot be changed to what is declared")
+        if mine is not None and mine == theirs and self._form not in (self._declared, self._now):
+            return self._kept(if_changed, f"revision {mine} was declared otherwise before")
+        if self._form in (self._now, self._declared):
+            # Nothing new; but what is the newest now must be known when an older one comes.
+            is_news = self._form != self._declared and (is_newer or theirs is None)
+            if is_newer or (is_news and if_changed == "update"):
+                self._write(now, space=None, settings={})
+            return Settled("same")
+        if not is_newer and (why := self._is_older(mine, theirs)):
+            if if_changed == "error" and self._form not in self._seen:
+                raise self._refusal()
+            # A program that was there before, as after a change by hand, goes on without a word.
+            return Settled("kept", self._difference(), why if if_changed != "error" else "")
+        if if_changed == "error" and not is_newer and self._form in self._seen:
+            return Settled("same")
+        if if_changed == "update":
+            return self._updated(now)
+        if if_changed == "error":
+            raise self._refusal()
+        return Settled("kept", self._difference(), "if_changed is 'keep', and it differs")
+
+    def _is_older(self, mine: int | None, theirs: int | None) -> str:
+        """Why a declaration does not count against what was declared last; empty if it does."""
+        if theirs is not None:
+            what = "no revision" if mine is None else f"revision {mine}"
+            return f"this declaration has {what}, and revision {theirs} was declared already"
+        if self._form in self._once_declared:
+            return (
+                "this very declaration was in force before, and another one replaced it; to go "
+                "back to it, declare it with a revision, or change the study by hand"
+            )
+        return ""
+
+    def _updated(self, now: float) -> Settled:
+        lines = self._difference()
+        settings = {name: self._form[name] for name in ("reward_range", "window_s")}
+        space = None
+        if self._form["space"] != self._now["space"]:
+            space = Space.from_dict(self._form["space"])
+        if self._refused_range() is not None:
+            raise self._refusal()
+        self._write(now, space, settings)
+        return Settled("updated", lines)
+
+    def _write(self, now: float, space: Space | None, settings: dict[str, Any]) -> None:
+        revision = self._wanted.revision
+        if revision is not None:
+            settings = settings | {"revision": revision}
+        self._changes.apply(now, space, settings, declared=self._form)
+
+    def _kept(self, if_changed: str, why: str) -> Settled:
+        if if_changed != "keep":
+            raise self._refusal(why)
+        return Settled("kept", self._difference(), why)
+
+    # --- in words -------------------------------------------------------------------------------
+
+    def _difference(self, old: Mapping[str, Any] | None = None) -> list[str]:
+        old = self._now if old is None else old
+        lines = list(space_difference(old["space"], self._form["space"]))
+        lines += [
+            f"{name}: {show(old[name])} becomes {show(self._form[name])}"
+            for name in ("window_s", "reward_range")
+            if old[name] != self._form[name]
+        ]
+        return lines + self._fixed
+
+    def _refusal(self, why: str = "") -> StudyExists:
+        name, mine = self._record.name, self._wanted.revision
+        is_same_revision = mine is not None and mine == self._record.revision
+        lines = self._difference(self._declared if is_same_revision else None)
+        told = f"it differs from what is declared now{f' ({why})' if why else ''}:"
+        update = self._what_update_does(is_same_revision)
+        return StudyExists(
+            f"there is already a study named {show(name)}",
+            "\n  - ".join([told, *lines]),
+            f'choose: if_changed="update" {update}; if_changed="keep" goes on with the study as '
+            f"it is; Study.open({show(name)}, store=...) needs no declaration; or choose another "
+            "name",
+        )
+
+    def _what_update_does(self, is_same_revision: bool) -> str:
+        if is_same_revision:
+            mine = self._wanted.revision
+            return f"needs a revision above {mine}, which stands for another declaration"
+        if self._fixed:
+            return "is refused: of these, only the space and window_s can be changed"
+        refused = self._refused_range()
+        if refused is not None:
+            return f"is refused: {refused}"
+        does = "applies this, keeps all that was learned"
+        if self._form["space"] == self._now["space"]:
+            return does + " and retires no arm"
+        space, arms = Space.from_dict(self._form["space"]), self._snapshot.arms
+        states = states_under(space, arms)
+        gone = [arm for arm in arms if states.get(arm.id, ("",))[0] == "retired"]
+        back = len(states) - len(gone)
+        text = f"{does} and retires {len(gone)} of {len(arms)} arms"
+        if gone:
+            named = [f"{arm.id} {show(arm.config)}" for arm in gone[:_LISTED]]
+            text += f" ({', '.join(named)}{', ...' if len(gone) > _LISTED else ''})"
+        return text + (f", and brings back {back}" if back else "")
+
+    def _refused_range(self) -> str | None:
+        n_rewards = self._snapshot.totals.n_rewards
+        is_same = self._form["reward_range"] == self._now["reward_range"]
+        return None if is_same or not n_rewards else range_refusal(n_rewards)
+
+
+def range_refusal(n_rewards: int) -> str:
+    """Why the range of the rewards is fixed."""
+    return (
+        f"the study has {n_rewards} rewards, and what it learned from them is on the scale of the "
+        "old reward_range"
+    )
+
+
+def _forms(record: StudyRecord, changes: Sequence[LogEntry]) -> list[tuple[dict[str, Any], bool]]:
+    """Every form that a study had, the first one first, and whether it was declared so."""
+    settings = first_settings(record, changes)
+    form = {
+        "space": record.space,
+        "reward_range": settings["reward_range"],
+        "window_s": settings["window_s"],
+    }
+    found = [(form, True)]
+    for entry in changes:
+        data = entry.data or {}
+        if entry.kind not in _OF_SETTINGS:
+            continue
+        after = {name: one for name, one in data.get("after", {}).items() if name in form}
+        if entry.kind == "space":
+            after["space"] = data["space"]
+        form = form | after
+        found.append((form, bool(data.get("declared"))))
+    return found

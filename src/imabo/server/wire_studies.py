@@ -1,0 +1,55 @@
+"""What travels to declare and to change a study, apart from domain types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from imabo.server import wire
+from imabo.server.wire import Body, SpacePart, StudyAnswer
+
+Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
+
+
+class StudyBody(wire.StudyBody):
+    """A study to create, or to go on with."""
+
+    if_changed: Literal["error", "update", "keep"] = Field(
+        "error", description="what to do with a study of that name that was declared otherwise"
+    )
+    revision: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        None, description="of this declaration; an older one never replaces a newer one"
+    )
+
+
+class ChangeBody(Body):
+    """What a study moves on to; what is left out stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"window_s": 3600.0}]})
+
+    space: SpacePart | None = None
+    window_s: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="seconds; null for pulls that wait for ever"
+    )
+    reward_range: Ends | None = Field(
+        None, description="only while there is no reward; null for rewards without ends"
+    )
+
+
+class DeclaredAnswer(StudyAnswer):
+    """A study that was declared, and what became of the declaration."""
+
+    outcome: Literal["created", "same", "updated", "kept"] = Field(
+        description="kept: the study goes on with what it has"
+    )
+    difference: list[str] = Field(
+        description="what was declared otherwise than the study had it, a line each",
+        examples=[["window_s: 60.0 becomes 3600.0"]],
+    )
+    why: str = Field(description="why the study was kept as it is, if that needs a word")
+
+
+def changes_of(body: ChangeBody, sent: Any) -> dict[str, Any]:
+    """The settings that a body names, null or not."""
+    return {name: sent[name] for name in ("window_s", "reward_range") if name in sent}

@@ -1,0 +1,92 @@
+"""``imabo create``: the same study from TOML, from JSON and by a service."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from imabo import Study, oracles, policies
+from tests.cli.calls import Imabo
+
+TOML = """
+name = "declared"
+window_s = 3600
+reward_range = [0, 5]
+seed = 7
+policy = "IMOSS"
+oracle = {type = "TPE"}
+forbid = [{model = "small", passages = [9, 10]}]
+
+[space.model]
+type = "choice"
+values = ["small", "large"]
+
+[space.passages]
+type = "int"
+low = 1
+high = 10
+"""
+SPACE = {
+    "parameters": [
+        {"name": "model", "type": "choice", "values": ["small", "large"]},
+        {"name": "passages", "type": "int", "low": 1, "high": 10},
+    ],
+    "forbid": [{"model": "small", "passages": [9, 10]}],
+}
+JSON = {
+    "name": "declared",
+    "space": SPACE,
+    "window_s": 3600,
+    "reward_range": [0, 5],
+    "seed": 7,
+    "policy": {"type": "IMOSS"},
+    "oracle": "TPE",
+}
+
+
+def test_a_study_is_made_from_a_file_and_found_again(anywhere: Imabo, folder: Path) -> None:
+    (folder / "study.toml").write_text(TOML)
+    (folder / "study.json").write_text(json.dumps(JSON))
+    made = anywhere("create", "study.toml", "--json")
+    assert made.code == 0, made.err
+    assert (made.json["window_s"], made.json["reward_range"]) == (3600.0, [0.0, 5.0])
+    assert (made.json["policy"]["type"], made.json["oracle"]["type"]) == ("IMOSS", "TPE")
+    assert made.json["space"]["forbid"] == [{"model": ["small"], "passages": [9, 10]}]
+    again = anywhere("create", "study.json", "--json")  # the same, said in JSON
+    assert again.json == made.json
+    text = anywhere("create", "study.json", "--name", "other")
+    assert text.out == "other is there: 2 parameters, 0 requests so far\n"
+
+
+def test_what_a_file_says_is_what_a_program_would(imabo: Imabo, folder: Path) -> None:
+    (folder / "study.toml").write_text(TOML.replace("[0, 5]", '"none"'))
+    assert imabo("create", "study.toml", "--store", "sqlite:///new.db").code == 0
+    with Study.open("declared", store="sqlite:///new.db") as study:
+        assert (study.policy, study.oracle) == (policies.IMOSS(), oracles.TPE())
+        assert (study.seed, study.reward_range) == (7, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (TOML.replace("window_s", "windows_s"), "sets 'windows_s'.*write 'window_s'"),
+        (TOML.replace('name = "declared"', ""), "has no name.*--name"),
+        (TOML.partition("[space")[0], "has no space"),
+        (TOML.replace('"choice"', '"chioce"'), "chioce"),
+        (TOML.replace('"IMOSS"', '"IMOS"'), "IMOS"),
+        (TOML.replace('{type = "TPE"}', "3"), "oracle is 3"),
+        (TOML.replace("= 7", "= "), "cannot be read"),
+        ('name = "s"\n[space]\nmodel = 3\n', "parameter 'model' is 3"),
+    ],
+)
+def test_a_file_that_is_wrong_says_what_is(
+    imabo: Imabo, folder: Path, wrong: str, words: str
+) -> None:
+    (folder / "study.toml").write_text(wrong)
+    done = imabo("create", "study.toml")
+    assert done.code == 1
+    assert re.search(words, done.err, re.DOTALL), done.err
+    assert "Traceback" not in done.err
