@@ -25,7 +25,17 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"errors", "markup", "spelling"},
-    {"space", "memory", "magnitude", "beliefs", "counters", "settings", "objective", "spending"},
+    {
+        "space",
+        "memory",
+        "magnitude",
+        "beliefs",
+        "counters",
+        "settings",
+        "objective",
+        "spending",
+        "facts",
+    },
     {"arms"},
     {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"},
     {"gaussian"},
@@ -42,6 +52,7 @@ LAYERS: list[set[str]] = [
         "replay",
         "study",
         "study_changes",
+        "study_goals",
         "insight",
         "webhooks",
     },

@@ -7,6 +7,7 @@ from imabo.arms import Arm, Pull
 from imabo.decorator import tuned
 from imabo.engine.requests import Request, Reward
 from imabo.events import Event
+from imabo.objective import Limit, Objective, Signal
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
 from imabo.study import Study
@@ -25,9 +26,12 @@ __all__ = [
     "Event",
     "Float",
     "Int",
+    "Limit",
+    "Objective",
     "Pull",
     "Request",
     "Reward",
+    "Signal",
     "Space",
     "Study",
     "errors",

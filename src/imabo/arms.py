@@ -1,13 +1,11 @@
-"""Arms and pulls, and the active set: the columns every decision is made from."""
+"""The active set: the columns every decision is made from."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,85 +15,24 @@ from imabo.counters import Restart as Restart
 from imabo.counters import Tally as Tally
 from imabo.counters import Totals as Totals
 from imabo.counters import usable_totals as usable_totals
+from imabo.facts import Arm as Arm  # what the rows of the columns, and their requests, are
+from imabo.facts import ArmState as ArmState
+from imabo.facts import Origin as Origin
+from imabo.facts import Pull as Pull
+from imabo.facts import PullState as PullState
+from imabo.facts import make_id as make_id
+from imabo.facts import number_of as number_of
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.memory import LEAST_SPACING, Memory
 from imabo.space import Config, Space
 from imabo.spending import Spending
-
-ArmState = Literal["active", "paused", "retired"]
-Origin = Literal["warmup", "oracle", "baseline", "manual"]
-PullState = Literal["pending", "rewarded", "expired"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Number = TypeVar("Number", float, Floats)
 
-_LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
 _DTYPES: Final = {"Floats": np.float64, "Ints": np.int64, "Bools": np.bool_}
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """A configuration that was admitted, with what is known of it now.
-
-    ``mean`` is in the study's own reward units and None before the first reward. ``parent`` is the
-    arm that a local oracle mutated to get this one.
-    """
-
-    id: int
-    config: Config
-    origin: Origin
-    state: ArmState
-    n_pulls: int
-    n_rewards: int
-    n_pending: int
-    mean: float | None
-    parent: int | None
-    admitted_at: datetime
-
-
-@dataclass(slots=True)
-class Pull:
-    """One request served with an arm.
-
-    ``reason`` says why this arm: ``warmup``, ``expand`` and ``prepared`` admitted it for this very
-    request (drawn from P0, proposed now, proposed in the background), ``index`` served a known arm,
-    ``waiting`` served a known one because no proposal was ready, and ``default`` stands for a
-    service that did not answer. ``context`` and ``key`` are the caller's own, and ``part`` counts
-    the pulls of a key from 0. Inside ``with study.serve()`` set ``reward`` to report it.
-    """
-
-    id: str
-    arm: int
-    config: Config
-    reason: str
-    served_at: datetime
-    state: PullState = "pending"
-    reward: float | None = None
-    rewarded_at: datetime | None = None
-    context: Any = None
-    key: str | None = None
-    part: int = 0
-
-
-def make_id(token: str, number: int) -> str:
-    """The id of a study's pull: the study's token and the pull's number."""
-    return f"{token}-{number}"
-
-
-def number_of(token: str, pull_id: object) -> int | None:
-    """The number in a pull's id, or None when the id is not one of this study.
-
-    Example:
-        >>> number_of("k3f9x2", "k3f9x2-15"), number_of("k3f9x2", "k3f9x2-015")
-        (15, None)
-    """
-    if not isinstance(pull_id, str):
-        return None
-    start, _, digits = pull_id.rpartition("-")
-    plain = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
-    return int(digits) if start == token and plain and digits[0] != "0" else None
 
 
 class ActiveSet:

@@ -76,6 +76,7 @@ def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pu
         context=record.context,
         key=key,
         part=0 if key is None else record.part,
+        signals=record.signals,
     )
 
 
@@ -104,6 +105,8 @@ def study_document(snapshot: Snapshot) -> Document:
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
         "revision": record.revision,
+        "signals": record.signals,
+        "objective": record.objective,
         "created_at": stamp(to_datetime(record.created_at)),
         "n_arms": len(snapshot.arms),
         "n_pulls": totals.n_pulls,
@@ -128,6 +131,7 @@ def pull_document(pull: Pull, study: str) -> Document:
         "context": pull.context,
         "key": pull.key,
         "part": pull.part,
+        "signals": dict(pull.signals),
     }
 
 

@@ -163,7 +163,11 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
         "reward_range": first["reward_range"],
         "window_s": first["window_s"],
         "created_at": record.created_at,
-        **({} if first["revision"] is None else {"revision": first["revision"]}),
+        **{
+            name: first[name]
+            for name in ("revision", "signals", "objective")
+            if first[name] is not None
+        },
     }
     arms = {arm.id: arm for arm in snapshot.arms}
     admitted: set[int] = set()
@@ -192,7 +196,9 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
         line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
         line |= _asked_with(entry.data or {})
     elif entry.kind == "tell":
-        line |= {"pull": entry.pull, "reward": entry.reward}
+        line |= {"pull": entry.pull, "reward": entry.reward, **(entry.data or {})}
+    elif entry.kind == "signal":
+        line |= {"pull": entry.pull, **(entry.data or {})}
     else:
         line |= entry.data or {}
         if entry.kind == "arms":

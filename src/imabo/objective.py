@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from imabo.errors import InvalidSetting
+from imabo.errors import InvalidSetting, InvalidSignal
 from imabo.magnitude import LARGEST
 from imabo.settings import check_fraction, check_number, check_one_of, is_number, unfit
+from imabo.space import Choice, Space
 from imabo.space.scalars import show
 
 _LONGEST: Final = 60  # characters of a signal's name or unit
@@ -59,7 +60,7 @@ class Signal:
         if number is None or not low <= number <= high:
             why = f"it must be a finite number from {low:g} to {high:g}"
             fix = "correct it, or declare the signal with other ends"
-            raise InvalidSetting(f"the signal {name!r} is {show(value)}", why, fix)
+            raise InvalidSignal(f"the signal {name!r} is {show(value)}", why, fix)
         return number
 
     def expected(self, config: Mapping[str, Any]) -> float:
@@ -92,7 +93,7 @@ class Signal:
                 name: dict(price) if isinstance(price, list) else price
                 for name, price in known.items()
             }
-        return cls(document["low"], document["high"], document["unit"], known)
+        return cls(document.get("low"), document.get("high"), document.get("unit", ""), known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +198,8 @@ class Objective:
     @classmethod
     def restore(cls, document: Mapping[str, Any]) -> Objective:
         """The inverse of ``document``."""
-        limits = tuple(Limit(**one) for one in document["limits"])
-        return cls(document["maximise"], document["budgets"], limits)
+        limits = tuple(Limit(**one) for one in document.get("limits", ()))
+        return cls(document.get("maximise", "reward"), document.get("budgets", {}), limits)
 
 
 def checked_signals(signals: object) -> dict[str, Signal]:
@@ -216,6 +217,74 @@ def checked_signals(signals: object) -> dict[str, Signal]:
             why = "'reward' is taken" if name == "reward" else "it must be a Signal"
             raise unfit(f"the signal {name!r}", signal, why, fix)
     return dict(signals)
+
+
+def signals_document(signals: object) -> dict[str, Any] | None:
+    """The signals of a study as JSON-safe values; given as such, or as their document."""
+    if isinstance(signals, Mapping):
+        signals = {name: _restored(Signal, one) for name, one in signals.items()}
+    found = checked_signals({} if signals is None else signals)
+    return {name: one.document() for name, one in found.items()} or None
+
+
+def objective_document(
+    objective: object, signals: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """An objective as JSON-safe values, checked against the document of the study's signals."""
+    if objective is None:
+        return None
+    objective = _restored(Objective, objective)
+    if not isinstance(objective, Objective):
+        fix = 'pass Objective(budgets={"cost": 0.001}), say'
+        raise unfit("objective", objective, "it must be an Objective", fix)
+    objective.check_signals({name: Signal.restore(one) for name, one in (signals or {}).items()})
+    return objective.document() if objective.constraints else None
+
+
+def in_words(objective: Mapping[str, Any] | None) -> str:
+    """The budgets and limits of an objective's document.
+
+    Example:
+        >>> in_words(Objective(budgets={"cost": 0.0006}, limits=[Limit("s", 2, 0.05)]).document())
+        'cost at most 0.0006 on average, s > 2 at most 5% of the requests'
+    """
+    if objective is None:
+        return "none"
+    return ", ".join(
+        f"{one.name} at most {one.budget:g} on average"
+        if one.above is None
+        else f"{one.name} at most {100 * one.budget:g}% of the requests"
+        for one in Objective.restore(objective).constraints
+    )
+
+
+def check_prices(signals: Mapping[str, Any] | None, space: Space) -> None:
+    """Refuse a price list of another space: every value that may be served has its price."""
+    for name, document in (signals or {}).items():
+        for parameter, price in (Signal.restore(document).known or {}).items():
+            what = f"the price list of the signal {name!r}"
+            if parameter not in space.parameters:
+                why = f"it prices {parameter!r}, and the space has {', '.join(space.names)}"
+                raise InvalidSetting(f"{what} does not fit", why, "correct the name")
+            kind = space.parameters[parameter]
+            values = list(kind.values()) if isinstance(kind, Choice) else []
+            missing = [one for one in values if not isinstance(price, Mapping) or one not in price]
+            if missing or (not values and isinstance(price, Mapping)):
+                why = f"of {parameter!r} it does not say what {show(missing or 'one unit')} adds"
+                raise InvalidSetting(f"{what} does not fit", why, "add it")
+
+
+def _restored(kind: Any, value: object) -> Any:
+    """What a document says, or the value itself if it is none."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        return kind.restore(value)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        if isinstance(error, InvalidSetting):
+            raise
+        why = f"it does not describe one ({error})"
+        raise unfit(kind.__name__.lower(), value, why, f"pass what {kind.__name__} takes") from None
 
 
 def _check_prices(known: object) -> None:

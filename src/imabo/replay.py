@@ -23,14 +23,14 @@ from imabo.engine import Engine
 from imabo.engine.asks import checked_request
 from imabo.engine.declaring import check_declaring, checked_settings, form_of
 from imabo.engine.requests import CheckedRequest, Request
-from imabo.engine.rewards import checked_reward
+from imabo.engine.rewards import checked_reward, checked_values
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
 from imabo.oracles.base import Oracle, Proposal
 from imabo.policies.base import Policy
 from imabo.space import Space
 from imabo.space.scalars import show
-from imabo.stores.base import Store, StudyRecord
+from imabo.stores.base import Report, Store, StudyRecord
 from imabo.stores.outbox import quietly
 
 Entry = dict[str, Any]
@@ -90,6 +90,8 @@ def read_log(
             window_s=head["window_s"],
             created_at=head["created_at"],
             revision=_revision(head.get("revision")),
+            signals=head.get("signals"),
+            objective=head.get("objective"),
         )
     return record, entries
 
@@ -200,10 +202,18 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         (pull,) = [] if isinstance(asked, KeyConflict) else asked.pulls
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
         return (number, pull.arm, pull.reason, pull.config), logged
-    if kind == "tell":
+    if kind in ("tell", "signal"):
+        record = engine.replica.record
         number = _known(entry["pull"], engine.replica.view.totals.n_pulls)
-        reward = checked_reward(entry["reward"], engine.replica.record.reward_range)
-        (told,) = engine.rewards.reward_many([(number, reward)])
+        reward = None
+        if kind == "tell":
+            reward = checked_reward(entry["reward"], record.reward_range)
+        signals = checked_values(entry.get("signals", {}), record)
+        told: object
+        if reward is not None and not signals:
+            (told,) = engine.rewards.reward_many([(number, reward)])
+        else:
+            (told,) = engine.rewards.report_many([Report(number, reward, signals)])
         if isinstance(told, ImaboError):
             raise told
         return None, None
@@ -234,7 +244,8 @@ def _update(engine: Engine, entry: Entry) -> tuple[object, object]:
     revision = {"revision": _revision(after.pop("revision"))} if "revision" in after else {}
     settings = checked_settings(space, after) if after else {}
     record, current = engine.replica.record, engine.replica.view.space
-    now = form_of(record) | {"revision": record.revision}
+    goal = {"signals": record.signals, "objective": record.objective}
+    now = form_of(record) | {"revision": record.revision} | goal
     wanted = form_of(record, (current if space is None else space).to_dict()) | settings
     declared = wanted if entry.get("declared") is True else None
     engine.changes.update(space, settings | revision, declared=declared)

@@ -34,6 +34,21 @@ def bank_after(bank: float, use: float, budget: float) -> float:
     return min(max(bank + use / (_AIM * budget) - 1.0, LEAST_BANK), MOST_BANK)
 
 
+def of_arms(uses: Mapping[str, Any], old: Sequence[int], new: Sequence[int]) -> dict[str, Any]:
+    """What a model expected of some arms and of one more, for the arms that there are by now.
+
+    Example:
+        >>> of_arms({"cost": {"expected": [1.0, 2.0, 9.0]}}, [1, 2], [1, 2, 3])
+        {'cost': {'expected': [1.0, 2.0, None, 9.0]}}
+    """
+    found = {}
+    for name, one in uses.items():
+        *known, last = one["expected"]
+        by_arm = dict(zip(old, known, strict=True))
+        found[name] = {**one, "expected": [*(by_arm.get(arm) for arm in new), last]}
+    return found
+
+
 class Spending:
     """Uses of every arm, for each constraint of a study's objective; one column an arm.
 
@@ -127,7 +142,24 @@ class Spending:
                 if row is not None:
                     self._counts[place, row] += 1.0
                     self._sums[place, row] += use
-                self.banks[place] = bank_after(float(self.banks[place]), use, one.budget)
+                if not self.is_known(place):  # else it was used when the request was served
+                    self._move(place, use)
+
+    def serve(self, row: int) -> dict[str, float] | None:
+        """A request is served; what price lists say that it uses is used now. None without any."""
+        uses = {}
+        for place, one in enumerate(self.constraints):
+            if self.is_known(place):
+                uses[one.name] = use = float(self._known[place, row])
+                self._move(place, use)
+        return uses or None
+
+    def put_sums(self, row: int, signals: Mapping[str, Sequence[float]]) -> None:
+        """Overwrite the counters of a row with what a store has of its signals."""
+        for one in self.constraints:
+            # A limit has sums of its own; what a budget counts are those of its signal.
+            count, total = signals.get(one.signal if one.above is None else one.name, (0, 0.0))[:2]
+            self.put(row, one.name, count, total)
 
     def put(self, row: int, name: str, count: float, total: float) -> None:
         """Overwrite the counters of a row with the store's."""
@@ -147,7 +179,7 @@ class Spending:
         for place, one in enumerate(self.constraints):
             for arm, use in zip(arms, uses.get(one.name, {}).get("expected", ()), strict=False):
                 row = rows.get(arm)
-                if row is not None:
+                if row is not None and use is not None:
                     self._widen(row + 1)
                     self._expected[place, row] = use
 
@@ -157,6 +189,10 @@ class Spending:
         for place, one in enumerate(self.constraints):
             if self.is_known(place):
                 self._known[place, row] = one.use(self._signals[one.signal].expected(config))
+
+    def _move(self, place: int, use: float) -> None:
+        budget = self.constraints[place].budget
+        self.banks[place] = bank_after(float(self.banks[place]), use, budget)
 
     def _widen(self, n_rows: int) -> None:
         wide = self._counts.shape[1]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from os import PathLike
-from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, overload
 
 from imabo import checks
 from imabo.arms import ActiveSet, Arm, Pull
@@ -23,6 +23,7 @@ from imabo.errors import ImaboError, KeyConflict
 from imabo.events import Event, events_of
 from imabo.export import export
 from imabo.frames import StudyFrames
+from imabo.objective import Objective, Signal
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
@@ -30,11 +31,13 @@ from imabo.settings import check_count
 from imabo.space import Space
 from imabo.stores import Store
 from imabo.study_changes import StudyChanges
+from imabo.study_goals import StudyGoals
 
 if TYPE_CHECKING:
     from imabo.insight.plots import Plots
 
 T = TypeVar("T")
+Signals: TypeAlias = Mapping[str, float] | None
 
 
 def _fact(read: Callable[[Engine], T], doc: str) -> T:
@@ -42,7 +45,7 @@ def _fact(read: Callable[[Engine], T], doc: str) -> T:
     return cast(T, property(lambda study: read(study._engine), doc=doc))
 
 
-class Study(StudyFrames, StudyChanges):
+class Study(StudyFrames, StudyChanges, StudyGoals):
     """One thing being tuned: ask which configuration to serve, tell how it went.
 
     Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
@@ -80,6 +83,8 @@ class Study(StudyFrames, StudyChanges):
         clock: Callable[[], float] = time.time,
         if_changed: IfChanged = "error",
         revision: int | None = None,
+        signals: Mapping[str, Signal] | None = None,
+        objective: Objective | None = None,
     ) -> Self:
         """Start a study, or go on with the same one when it exists already.
 
@@ -104,12 +109,13 @@ class Study(StudyFrames, StudyChanges):
                 ``"keep"`` goes on with the study as it is, and says so in the log.
             revision: Of this declaration, a whole number that grows, such as a build number: an
                 older one never replaces a newer one.
+            signals: Numbers of a request besides its reward, such as its cost, by name.
+            objective: The budgets and limits of signals to keep while the reward is maximised.
         """
         check_declaring(if_changed, revision)
         at = checks.checked_clock(clock)()
-        record = checks.checked_record(
-            name, space, policy, oracle, seed, reward_range, window_s, at, revision
-        )
+        parts_of = policy, oracle, seed, reward_range, window_s, at
+        record = checks.checked_record(name, space, *parts_of, revision, signals, objective)
         parts, any_seed = (policy, oracle), seed is None
         return cls(created(store, record, parts, clock, any_seed=any_seed, if_changed=if_changed))
 
@@ -200,9 +206,11 @@ class Study(StudyFrames, StudyChanges):
             return engine.asks.serve(checked)
 
     @overload
-    def tell(self, pull_id: str, reward: float) -> None: ...
+    def tell(self, pull_id: str, reward: float, *, signals: Signals = None) -> None: ...
     @overload
-    def tell(self, *, key: str, reward: float, part: int | None = None) -> None: ...
+    def tell(
+        self, *, key: str, reward: float, part: int | None = None, signals: Signals = None
+    ) -> None: ...
     def tell(
         self,
         pull_id: str | None = None,
@@ -210,6 +218,7 @@ class Study(StudyFrames, StudyChanges):
         *,
         key: str | None = None,
         part: int | None = None,
+        signals: Signals = None,
     ) -> None:
         """Report the reward of a pull; it is in the store before this returns.
 
@@ -219,11 +228,12 @@ class Study(StudyFrames, StudyChanges):
 
         Telling the same value again changes nothing, so a report may be retried. Another value is
         ``RewardConflict``, anything but a finite number in the reward range ``InvalidReward``; True
-        is 1.0. One that comes after the window counts, too.
+        is 1.0. One that comes after the window counts, too. ``signals``, such as
+        ``{"cost": 0.0004}``, are recorded with the reward or refused with it; see ``signal``.
         """
         told: Any = (pull_id, reward)  # which is checked below, as all rewards are
-        if key is not None or part is not None:
-            told = Reward(told[1], pull_id, key, part)
+        if key is not None or part is not None or signals is not None:
+            told = Reward(told[1], pull_id, key, part, signals)
         (refused,) = self.tell_many([told])
         if refused is not None:
             raise refused

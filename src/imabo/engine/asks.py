@@ -159,9 +159,10 @@ class Asks:
         if row is None:
             raise LookupError(f"arm {arm} when there were {replica.n_arms}")
         view.count_pull(row)
+        uses = None if view.spending is None else view.spending.serve(row)
         served = int(view.ids[row])
-        part, context = request.part or 0, request.context
-        draft.pulls.append(NewPull(number, served, reason, request.key, part, context))
+        asked = request.key, request.part or 0, request.context, request.context_json
+        draft.pulls.append(NewPull(number, served, reason, *asked, uses))
         replica.commit(draft, now)
         return served
 
@@ -203,12 +204,10 @@ class _Deciding:
             else:
                 row, reason = decision.row, "index"
             view.count_pull(row)
+            uses = None if view.spending is None else view.spending.serve(row)
             arm = int(view.ids[row])
-            draft.pulls.append(
-                NewPull(
-                    number, arm, reason, request.key, part, request.context, request.context_json
-                )
-            )
+            asked = request.key, part, request.context, request.context_json
+            draft.pulls.append(NewPull(number, arm, reason, *asked, uses))
         return range(first, len(draft.pulls))
 
     def remember(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -12,16 +12,20 @@ from imabo.checks import EARLIEST, LATEST, checked_time
 from imabo.counters import usable_totals
 from imabo.documents import to_pull
 from imabo.engine.expiry import Expiry
-from imabo.errors import RewardConflict, UnknownPull
+from imabo.errors import ImaboError, RewardConflict, UnknownPull
+from imabo.objective import Objective, Signal
 from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
 from imabo.space.scalars import show
+from imabo.spending import Spending
 from imabo.stores.base import (
     Change,
     NewArm,
     NewPull,
     Placed,
     PullRecord,
+    Report,
+    Reported,
     Rewarded,
     Settings,
     Snapshot,
@@ -199,7 +203,8 @@ class Replica:
 
     def take_back(self, draft: Draft) -> None:
         """Take a draft out of the view where it is nothing but counts; else it is read again."""
-        if not draft.arms and draft.mark_at is None and draft.memory is None:
+        is_counts = not draft.arms and draft.mark_at is None and draft.memory is None
+        if is_counts and not any(pull.uses for pull in draft.pulls):
             for pull in draft.pulls:
                 self.view.count_pull(self.view.row_of(pull.arm), -1)
             self._is_torn = False
@@ -233,6 +238,38 @@ class Replica:
             for (_, reward), did in sorted(fresh, key=lambda item: item[0][0]):
                 view.count_reward(view.row_of(did.arm), reward, was_pending=did.was_pending)
         return done, len(fresh)
+
+    def report(
+        self, reports: Sequence[Report], *, may_lag: bool
+    ) -> tuple[Sequence[Reported | ImaboError | None], int]:
+        """As ``reward``, for reports that may have signals; how many rewards were new."""
+        now, record = self.now(), self.record
+        try:
+            done = self.store.report_many(record.name, reports, at=now, token=record.token)
+        except BaseException:
+            self.recover()
+            raise
+        told = [(reports[i], one) for i, one in enumerate(done.found) if isinstance(one, Reported)]
+        rewarded = [pair for pair in told if pair[1].rewarded and pair[1].rewarded.fresh]
+        is_news = bool(rewarded) or any(one.fresh for _, one in told)
+        is_newest = done.seq == self._seq + is_news
+        if self._is_torn or not (is_newest or may_lag):
+            self.refresh()
+        elif is_news:
+            self._seq, self._last_at = done.seq if is_newest else self._seq, now
+            self._count(sorted(told, key=lambda pair: pair[0].number), done.banks)
+        return done.found, len(rewarded)
+
+    def _count(self, told: Sequence[tuple[Report, Reported]], banks: Mapping[str, float]) -> None:
+        view, spending = self.view, self.view.spending
+        for report, one in told:
+            row, did = view.row_of(one.arm), one.rewarded
+            if did is not None and did.fresh and report.reward is not None:
+                view.count_reward(row, report.reward, was_pending=did.was_pending)
+            if spending is not None and one.fresh:
+                spending.count(row, one.fresh)
+        if spending is not None:
+            spending.put_banks(banks)
 
     def expire(self, before: float) -> int:
         """Expire the pulls that were served before a time and are still pending."""
@@ -338,6 +375,7 @@ class Replica:
             reward_range=snapshot.study.reward_range,
             has_window=snapshot.study.window_s is not None,
         )
+        self.view.spending = spending_of(snapshot.study)
         self.n_arms = 0
         self.space_version = snapshot.space_version
         self._last_at = snapshot.last_at
@@ -346,7 +384,7 @@ class Replica:
         self._is_torn = False
 
     def _merge(self, snapshot: Snapshot) -> None:
-        view = self.view
+        view, spending = self.view, self.view.spending
         for arm in snapshot.arms:
             self.n_arms = max(self.n_arms, arm.id)
             row = view.row_of(arm.id)
@@ -360,6 +398,10 @@ class Replica:
                 )
                 # Known by its form in this space (which may round it), served as it was admitted.
                 view.configs[row] = dict(arm.config)
+            if spending is not None and row is not None and arm.signals is not None:
+                spending.put_sums(row, arm.signals)
+        if spending is not None:
+            spending.put_banks(snapshot.banks)
         if snapshot.beliefs is not None:
             view.load_beliefs(snapshot.beliefs)
         if snapshot.memory is not None:
@@ -375,7 +417,17 @@ class Replica:
 
 def settings_of(record: StudyRecord) -> Settings:
     """What of a study's record may change."""
-    return Settings(record.reward_range, record.window_s, record.revision)
+    changing = record.reward_range, record.window_s, record.revision
+    return Settings(*changing, record.signals, record.objective)
+
+
+def spending_of(record: StudyRecord) -> Spending | None:
+    """What the arms of a study use of its budgets and limits; None without an objective."""
+    if record.objective is None:
+        return None
+    signals = {name: Signal.restore(one) for name, one in (record.signals or {}).items()}
+    constraints = Objective.restore(record.objective).constraints
+    return Spending(constraints, signals) if constraints else None
 
 
 def _oldest_at(snapshot: Snapshot) -> float:

@@ -26,6 +26,11 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * ``reward_many`` and ``expire`` commute with everything and need no such check. A reward counts
   once: the same value again changes nothing, another value is refused. One bad reward among many
   does not hold up the others.
+* ``report_many`` does the same for rewards together with signals, named numbers of a pull: each
+  name once, the same value again changes nothing, another is refused. A report counts whole or not
+  at all. The sums of each arm (``ArmRecord.signals``), and the banks of the budgets and limits
+  (``imabo.stores.signalling``), move in the same transaction; those of what a price list says move
+  with the pull (``NewPull.uses``).
 * A pull may carry a ``key``, unique in its study together with ``part``, and a ``context`` of
   JSON-safe values that means nothing to the store.
 * Times are seconds since the epoch by the study's clock. Pulls come in order of time; a reward may
@@ -64,18 +69,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from imabo.arms import ArmState, Origin, Restart, Tally, Totals
-from imabo.errors import RewardConflict
+from imabo.errors import RewardConflict, StoreError
 from imabo.space import Config
 from imabo.stores.history import History, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord, Keys
 from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.rules import Rewarded, steady
+from imabo.stores.signalling import Report, Reported, Reports
 
 __all__ = [
     "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired", "History", "KeyRecord",
     "Keys", "LogEntry", "Milestone", "NewArm", "NewPull", "Outbox", "Placed", "PullRecord",
-    "Rewarded", "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "WebhookRecord",
-    "steady",
+    "Report", "Reported", "Reports", "Rewarded", "Settings", "Snapshot", "StaleView", "Store",
+    "StudyRecord", "WebhookRecord", "steady",
 ]  # fmt: skip
 
 
@@ -101,6 +107,8 @@ class StudyRecord:
     window_s: float | None
     created_at: float
     revision: int | None = None
+    signals: Mapping[str, Any] | None = None
+    objective: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,8 @@ class Settings:
     reward_range: tuple[float, float] | None
     window_s: float | None
     revision: int | None
+    signals: Mapping[str, Any] | None = None
+    objective: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +152,7 @@ class ArmRecord:
     mutated: str | None
     admitted_at: float
     tally: Tally
+    signals: Mapping[str, Sequence[float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +160,8 @@ class NewPull:
     """A pull to commit; ``number`` counts the study's pulls from 1.
 
     Pulls that one request with a ``key`` asked for have the parts 0, 1, 2, ... ``context_json`` is
-    the context as compact JSON, where the caller has it.
+    the context as compact JSON, where the caller has it. ``uses`` is what a price list says that it
+    uses, by the names of budgets and limits.
     """
 
     number: int
@@ -159,6 +171,7 @@ class NewPull:
     part: int = 0
     context: Any = None
     context_json: str | None = None
+    uses: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +194,7 @@ class Snapshot:
     oldest_pending_at: float | None
     beliefs: Mapping[str, Any] | None = None
     memory: Mapping[str, Any] | None = None
+    banks: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +220,7 @@ class Change:
     """A change by hand (arm states, a new arm, a new space), or one of the world that was noticed.
 
     ``kind`` and ``data`` go to the log. ``settings`` replaces those of the study, ``declared`` the
-    document of what its code last declared.
+    document of what its code last declared, ``banks`` those of the objective.
     """
 
     kind: Literal["state", "arm", "arms", "space", "settings", "drift"]
@@ -218,6 +232,7 @@ class Change:
     memory: Mapping[str, Any] | None = None
     settings: Settings | None = None
     declared: Mapping[str, Any] | None = None
+    banks: Mapping[str, float] | None = None
 
 
 class Store(History, Keys, Outbox):
@@ -313,6 +328,16 @@ class Store(History, Keys, Outbox):
         They are counted in order of the pulls' numbers (of equal ones, as given). For each, as
         given: what it did, None when there is no such pull, or the conflict it would have been.
         """
+
+    def report_many(
+        self, name: str, reports: Sequence[Report], *, at: float, token: str | None = None
+    ) -> Reports:
+        """Record rewards and signals of pulls, by number, as ``reward_many`` does; see above.
+
+        A store from before there were signals refuses them.
+        """
+        what = f"the signals of study {name!r} were not recorded"
+        raise StoreError(what, "its store keeps none", "use another store, or tell rewards alone")
 
     def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
         """Record one reward; ``RewardConflict`` when the pull has another."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
 from imabo.drift import Drift, forget, remember
+from imabo.engine.replica import spending_of
 from imabo.policies.base import Decision, Draws, Expand, Policy
 from imabo.space import Space
 from imabo.stores.base import ArmRecord, LogEntry, StudyRecord
+from imabo.stores.signalling import Banks, Goal, OfArm, kept_banks
 
 _ADMITTING: Final = ("warmup", "expand", "prepared")
 
@@ -30,6 +32,7 @@ class _Book:
     reward_squares: float = 0.0
     marked_rewards: int = 0
     marked_sum: float = 0.0
+    signals: OfArm = field(default_factory=dict)
 
     @property
     def tally(self) -> Tally:
@@ -70,6 +73,8 @@ class Recount:
         self._pending: dict[int, float] = {}  # number -> when it was served, in order
         self._expired: set[int] = set()
         self.rewards: dict[int, float] = {}
+        self.signals: dict[int, dict[str, float]] = {}
+        self._goal = Goal(study.signals, study.objective, {})
         self.seqs: set[int] = set()
         self.view = self._new_view()
 
@@ -93,6 +98,15 @@ class Recount:
         book = self._books.get(arm, _Book())
         return book.tally, book.state, book.retired_from
 
+    def signals_of(self, arm: int) -> OfArm | None:
+        """The sums of an arm's signals, as a store keeps them."""
+        return self._books.get(arm, _Book()).signals or None
+
+    @property
+    def banks(self) -> Banks:
+        """What was used beyond the budgets and limits."""
+        return self._goal.banks
+
     def state_of(self, number: int) -> PullState:
         """The state of a pull."""
         if number in self.rewards:
@@ -107,6 +121,9 @@ class Recount:
             self._ask(entry.pull, entry.arm, entry.reason or "", entry.at)
         elif entry.kind == "tell" and entry.pull is not None and entry.reward is not None:
             self._tell(entry.pull, entry.reward)
+            self._signal(entry.pull, data.get("signals", {}))
+        elif entry.kind == "signal" and entry.pull is not None and data.get("signals"):
+            self._signal(entry.pull, data["signals"])
         elif entry.kind == "expire":
             self._expire(data["before"])
         elif entry.kind == "arm":
@@ -155,6 +172,8 @@ class Recount:
         book.n_pulls += 1
         book.n_pending += 1
         view.count_pull(row)
+        if view.spending is not None:
+            self._goal.use(view.spending.serve(row) or {})
         self._arm_of[number] = arm
         self._pending[number] = at
 
@@ -222,6 +241,18 @@ class Recount:
         book.reward_squares += reward * reward
         self.view.count_reward(self.view.row_of(arm), reward, was_pending=was_pending)
 
+    def _signal(self, number: int, signals: Mapping[str, float]) -> None:
+        arm, known = self._arm_of.get(number), self.signals.setdefault(number, {})
+        if arm is None or not known.keys().isdisjoint(signals):
+            self._report("pulls", f"pull {number} got a signal, when it could not")
+            return
+        known.update(signals)
+        for name, value in signals.items():
+            self._goal.learn(self._books[arm].signals, name, value)
+        if self.view.spending is not None:
+            self.view.spending.count(self.view.row_of(arm), signals)
+            self.view.spending.put_banks(self._goal.banks)
+
     def _expire(self, before: float) -> None:
         due = [number for number, served_at in self._pending.items() if served_at < before]
         if not due:
@@ -246,11 +277,17 @@ class Recount:
 
     def _update_settings(self, after: Mapping[str, Any]) -> None:
         ends = after.get("reward_range", self._study.reward_range)
+        old = self._study.objective
+        objective = after.get("objective", old)
         self._study = replace(
             self._study,
             reward_range=None if ends is None else (ends[0], ends[1]),
             window_s=after.get("window_s", self._study.window_s),
+            signals=after.get("signals", self._study.signals),
+            objective=objective,
         )
+        banks = kept_banks(old, objective, self._goal.banks) if old != objective else self.banks
+        self._goal = Goal(self._study.signals, objective, banks)
         self._show_again(self.view.restart)
 
     def _update_space(self, space: Space) -> None:
@@ -280,6 +317,7 @@ class Recount:
         view = ActiveSet(
             self._space, reward_range=study.reward_range, has_window=study.window_s is not None
         )
+        view.spending = spending_of(study)
         for arm, book in self._books.items():
             record = self._records[arm]
             if book.retired_from is None and self._space.allows(record.config):
@@ -288,4 +326,8 @@ class Recount:
                     arm, config, state=book.state, mutated=record.mutated, tally=book.tally
                 )
                 view.configs[row] = dict(record.config)
+                if view.spending is not None:
+                    view.spending.put_sums(row, book.signals)
+        if view.spending is not None:
+            view.spending.put_banks(self._goal.banks)
         return view

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from array import array
 from bisect import bisect_left
@@ -16,6 +17,7 @@ from imabo.stores.keys import KeyRecord
 from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
 from imabo.stores.rules import is_milestone, is_wider, superfluous
+from imabo.stores.signalling import Banks, Goal, OfArm, OfPull, values_of
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
@@ -36,6 +38,7 @@ class ArmEntry:
     reward_squares: float = 0.0
     marked_rewards: int = 0
     marked_sum: float = 0.0
+    signals: OfArm | None = None
 
     def record(self) -> ArmRecord:
         """The arm as a value."""
@@ -59,6 +62,7 @@ class ArmEntry:
             mutated=new.mutated,
             admitted_at=new.admitted_at,
             tally=tally,
+            signals=None if self.signals is None else copy.deepcopy(self.signals),
         )
 
 
@@ -86,6 +90,8 @@ class StudyRows:
         self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
         self.key_of: dict[int, tuple[str, int]] = {}  # the key and the part by position
         self.contexts: dict[int, Any] = {}
+        self.signals: dict[int, OfPull] = {}  # by position
+        self.banks: Banks = {}
         self.admitted_by: dict[int, int] = {}  # positions of the pulls that brought arms in
         self.first_open = 0  # every pull before this position has left the pending state
         self.is_sorted = True  # whether the pulls are in order of time: no clock was set back
@@ -162,7 +168,21 @@ class StudyRows:
             arm.n_pending += 1
             arm.seq = self.seq
         self.n_pending += len(pulls)
+        self.use([pull.uses for pull in pulls if pull.uses is not None])
         self.keep_milestone(before, at)
+
+    @property
+    def goal(self) -> Goal:
+        """The budgets and limits with their banks."""
+        return Goal(self.record.signals, self.record.objective, self.banks)
+
+    def use(self, uses: Sequence[Mapping[str, float]]) -> None:
+        """Move the banks of what price lists say of pulls."""
+        if uses:
+            goal = self.goal
+            for one in uses:
+                goal.use(one)
+            self.banks = goal.banks
 
     def add_arms(self, arms: Sequence[NewArm]) -> None:
         """Add arms that passed ``check_arms``."""
@@ -205,6 +225,7 @@ class StudyRows:
             context=self.contexts.get(position),
             key=key,
             part=part,
+            signals=values_of(self.signals.get(position)),
         )
 
     def forget(self, positions: Iterable[int]) -> None:
@@ -212,6 +233,7 @@ class StudyRows:
         for i in positions:
             self.state[i] = PRUNED
             self.contexts.pop(i, None)
+            self.signals.pop(i, None)
             key, _ = self.key_of.pop(i, (None, 0))
             if key is not None:
                 left = [place for place in self.keyed.pop(key) if place != i]

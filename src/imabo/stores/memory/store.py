@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from imabo.stores.base import (
     NewArm,
     NewPull,
     Placed,
+    Report,
+    Reports,
     Snapshot,
     Store,
     StudyRecord,
@@ -30,6 +33,7 @@ from imabo.stores.memory.outbox import MemoryOutbox
 from imabo.stores.memory.rows import EXPIRED, PENDING, REWARDED, AllRows, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rules import Rewarded, numbered, steady
+from imabo.stores.signalling import ReportCount
 
 
 class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
@@ -103,6 +107,7 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 oldest_pending_at=study.oldest_pending_at(),
                 beliefs=study.beliefs if study.beliefs_seq > since else None,
                 memory=study.memory if study.memory_seq > since else None,
+                banks=dict(study.banks),
             )
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
@@ -183,6 +188,28 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                     found[i] = Rewarded(arm_id, False, False, study.seq)
             return found
 
+    def report_many(
+        self, name: str, reports: Sequence[Report], *, at: float, token: str | None = None
+    ) -> Reports:
+        with self._all.lock:
+            study = self._all.study(name, token)
+            goal, old = study.goal, study.seq
+            places = {one.number - 1 for one in reports if study.kept(one.number - 1)}
+            told = [_told(study, place) for place in sorted(places)]
+            count = ReportCount(old, study.reward_sum, told, at, goal)
+            found = count.report(reports)
+            if count.is_news:
+                study.seq = old + 1
+                study.last_at = steady(at, study.last_at)
+                for number, reward in count.fresh.items():
+                    self._count(study, number - 1, reward, at)
+                for number, signals in count.pulls.items():
+                    study.signals[number - 1] = signals
+                for arm_id, sums in count.arms.items():
+                    study.arms[arm_id].signals, study.arms[arm_id].seq = sums, study.seq
+                study.banks = goal.banks
+            return Reports(found, study.seq, dict(study.banks))
+
     def _count(self, study: StudyRows, position: int, reward: float, at: float) -> None:
         was_pending = study.state[position] == PENDING
         study.state[position] = REWARDED
@@ -244,6 +271,8 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 study.memory, study.memory_seq = change.memory, study.seq
             if change.settings is not None:
                 study.record = replace(study.record, **asdict(change.settings))
+            if change.banks is not None:
+                study.banks = dict(change.banks)
             if change.declared is not None:
                 study.declared = change.declared
             study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
@@ -271,3 +300,12 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
         with self._all.lock:
             self._all.is_closed = True
             self._all.studies.clear()
+
+
+def _told(study: StudyRows, place: int) -> tuple[Any, ...]:
+    """A pull that is reported on, as ``ReportCount`` reads it."""
+    pull = study.pull(place)
+    arm = study.arms[pull.arm]
+    sums = (arm.reward_sum, arm.reward_squares)
+    signals = json.dumps(study.signals.get(place, {})), json.dumps(arm.signals or {})
+    return (pull.number, pull.arm, pull.state, pull.reward, *sums, *signals)

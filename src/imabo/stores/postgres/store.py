@@ -20,6 +20,8 @@ from imabo.stores.base import (
     NewArm,
     NewPull,
     Placed,
+    Report,
+    Reports,
     Snapshot,
     StaleView,
     Store,
@@ -48,6 +50,7 @@ from imabo.stores.rows import (
     to_snapshot,
 )
 from imabo.stores.rules import RewardCount, Rewarded, is_milestone, is_wider, numbered, superfluous
+from imabo.stores.signalling import Goal, ReportCount
 
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again
 _SPACE_AT: Final = len(StudyRow._fields)  # where a row of LOAD goes on with the space
@@ -159,7 +162,8 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
-        is_plain = not (arms or mark_at is not None or written or is_due)
+        uses = [pull.uses for pull in pulls if pull.uses is not None]
+        is_plain = not (arms or mark_at is not None or written or is_due or uses)
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             meant = {"name": name, "token": token, "payload": self._connections.payload(0)}
@@ -175,6 +179,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
                 db.execute(put, here | document)
             (row,) = db.execute(statements.SERVE, served | here).fetchall()
             _check_arms(Served._make(row).n_counted, served["served"])
+            _use(db, study.id, uses)
             if is_due:
                 _keep_milestone(db, study.id, before, after, at)
         return seq + 1
@@ -185,7 +190,14 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         wanted = {"name": name, "token": token, "mark_at": None}
         payload = {"payload": self._connections.payload(0)}
         served = _served(numbered(pulls, 1), at) | wanted | payload
-        rows = self._connections.write_once(statements.SERVE_KNOWN, served)
+        uses = [pull.uses for pull in pulls if pull.uses is not None]
+        rows: Sequence[Sequence[Any]]
+        if uses:
+            with self._connections.locking(name, token) as (db, locked):
+                rows = db.execute(statements.SERVE_KNOWN, served).fetchall()
+                _use(db, locked.id, uses if rows else [])
+        else:
+            rows = self._connections.write_once(statements.SERVE_KNOWN, served)
         if not rows:
             self._connections.study_id(name)  # raises when there is none
             raise StaleView
@@ -220,6 +232,8 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
                 db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
             if change.settings is not None:
                 db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
+            if change.banks is not None:
+                db.execute(statements.PUT_BANKS, here | {"banks": dump(change.banks)})
             if change.declared is not None:
                 db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
             db.execute(statements.INSERT_EVENT, here | event)
@@ -250,22 +264,34 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             count = RewardCount(study.seq, study.reward_sum, told)
             found = count.add(rewards)
             if count.fresh:
-                sums = count.sums.values()
-                counted = {
-                    "at": at,
-                    "number": list(count.fresh),
-                    "reward": list(count.fresh.values()),
-                    "arm": list(count.sums),
-                    "n": [arm.n for arm in sums],
-                    "pending": [arm.n_pending for arm in sums],
-                    "sum": [arm.total for arm in sums],
-                    "squares": [arm.squares for arm in sums],
-                    "n_fresh": len(count.fresh),
-                    "n_pending": sum(arm.n_pending for arm in sums),
-                    "total": count.total,
-                }
-                db.execute(statements.REWARD, self._advanced(study, study.seq) | counted)
+                here = self._advanced(study, study.seq)
+                db.execute(statements.REWARD, here | _counted(count, at))
         return found
+
+    def report_many(
+        self, name: str, reports: Sequence[Report], *, at: float, token: str | None = None
+    ) -> Reports:
+        numbers = sorted({one.number for one in reports if 1 <= one.number <= LARGEST})
+        with self._connections.locking(name, token) as (db, study):
+            wanted = {"study": study.id, "numbers": numbers}
+            told = db.execute(statements.REPORTED, wanted).fetchall()
+            goal = Goal.read(*told[0][-3:]) if told else Goal(None, None, None)
+            count = ReportCount(study.seq, study.reward_sum, told, at, goal)
+            found = count.report(reports)
+            here = self._advanced(study, study.seq)
+            if count.fresh:
+                db.execute(statements.REWARD, here | _counted(count, at))
+            if count.pulls:
+                signals = {
+                    "at": at,
+                    "number": list(count.pulls),
+                    "told": [dump(one) for one in count.pulls.values()],
+                    "arm": list(count.arms),
+                    "sums": [dump(one) for one in count.arms.values()],
+                    "banks": dump(goal.banks),
+                }
+                db.execute(statements.REPORT, here | signals)
+        return Reports(found, study.seq + count.is_news, goal.banks)
 
     def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
         with self._connections.locking(name, token) as (db, study):
@@ -341,6 +367,35 @@ def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
         "served": list(counts),
         "served_n": list(counts.values()),
     }
+
+
+def _counted(count: RewardCount, at: float) -> dict[str, Any]:
+    """What the statement that rewards takes."""
+    sums = count.sums.values()
+    return {
+        "at": at,
+        "number": list(count.fresh),
+        "reward": list(count.fresh.values()),
+        "arm": list(count.sums),
+        "n": [arm.n for arm in sums],
+        "pending": [arm.n_pending for arm in sums],
+        "sum": [arm.total for arm in sums],
+        "squares": [arm.squares for arm in sums],
+        "n_fresh": len(count.fresh),
+        "n_pending": sum(arm.n_pending for arm in sums),
+        "total": count.total,
+    }
+
+
+def _use(db: LimitedConnection, study: int, uses: Sequence[Mapping[str, float]]) -> None:
+    """Move the banks of what price lists say of pulls."""
+    if uses:
+        here = {"study": study}
+        (row,) = db.execute(statements.GOAL, here).fetchall()
+        goal = Goal.read(*row)
+        for one in uses:
+            goal.use(one)
+        db.execute(statements.PUT_BANKS, here | {"banks": dump(goal.banks)})
 
 
 def _check_arms(n_found: int, arms: Collection[int]) -> None:
