@@ -88,6 +88,8 @@ CODES = {
     "InvalidSetting": "invalid_setting",
     "InvalidReward": "invalid_reward",
     "RewardConflict": "reward_conflict",
+    "SignalConflict": "signal_conflict",
+    "InvalidSignal": "invalid_signal",
     "KeyConflict": "key_conflict",
     "UnknownPull": "unknown_pull",
     "UnknownKey": "unknown_key",

@@ -109,9 +109,13 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
     writer.writerow(plain + [f"config.{name}" for name in parameters])
     for pull in study:
         context = "" if pull.context is None else json.dumps(pull.context)
+        documents = {
+            "context": context,
+            "signals": json.dumps(dict(pull.signals)) if pull.signals else "",
+        }
         writer.writerow(
             [
-                *(context if name == "context" else cell(getattr(pull, name)) for name in plain),
+                *(documents[n] if n in documents else cell(getattr(pull, n)) for n in plain),
                 # An absent parameter is empty, and null is a value.
                 *(
                     cell(pull.config[name], "null") if name in pull.config else ""

@@ -173,7 +173,10 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
             "DROP TABLE memories; DROP TABLE milestones; DROP INDEX events_changes; "
             "DROP INDEX pulls_admitting; DROP TABLE all_events; DROP TABLE deliveries; "
             "DROP TABLE webhooks; DROP TABLE declarations; "
-            "ALTER TABLE studies DROP COLUMN revision; PRAGMA user_version = 3"
+            "ALTER TABLE studies DROP COLUMN revision; ALTER TABLE studies DROP COLUMN signals; "
+            "ALTER TABLE studies DROP COLUMN objective; ALTER TABLE studies DROP COLUMN banks; "
+            "ALTER TABLE arms DROP COLUMN signals; ALTER TABLE pulls DROP COLUMN signals; "
+            "PRAGMA user_version = 3"
         )
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store, create=False)

@@ -51,6 +51,8 @@ class RemoteFacts:
     reward_range: tuple[float, float] | None
     window_s: float | None
     revision: int | None
+    signals: Mapping[str, Any] | None
+    objective: Mapping[str, Any] | None
     created_at: datetime
     n_arms: int
     n_pulls: int
@@ -96,11 +98,19 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 # What a service of before does not say yet.
-_EARLIER: Final[Mapping[str, Any]] = {"key": None, "part": 0, "revision": None}
+_EARLIER: Final[Mapping[str, Any]] = {
+    "key": None,
+    "part": 0,
+    "revision": None,
+    "signals": None,
+    "objective": None,
+}
 
 
 def made(kind: type[T], document: Any, /, **others: Any) -> T:
     """A dataclass from the document that has its fields, but for some."""
+    if kind is Pull:
+        others = {"signals": dict(document.get("signals") or {}), **others}
     wanted = [one.name for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
     values = {n: document[n] if n in document or n not in _EARLIER else _EARLIER[n] for n in wanted}
     return kind(**others, **{n: _READ[n](v) if n in _READ else v for n, v in values.items()})

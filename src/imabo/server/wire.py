@@ -7,19 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     Tag,
-    WithJsonSchema,
 )
 from pydantic.config import JsonDict, JsonValue
 
 from imabo import oracles, policies
-from imabo.engine.rewards import thumb
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
+from imabo.server.wire_signals import Signals
+from imabo.server.wire_signals import Value as Reward
 
 MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
 MAX_ARMS = 10_000  # of one request that adds them
@@ -156,20 +155,13 @@ class AskBody(Body):
     context: Any = Field(None, description="kept with the pulls; at most 16,384 bytes")
 
 
-# A thumb is true or false for those who send it: 1.0 or 0.0.
-Reward = Annotated[
-    float,
-    BeforeValidator(thumb),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "boolean"}]}),
-]
-
-
 class RewardBody(Body):
     """The reward of a pull."""
 
-    model_config = _examples({"reward": 0.8})
+    model_config = _examples({"reward": 0.8}, {"reward": 0.8, "signals": {"cost": 0.0004}})
 
     reward: Reward
+    signals: Signals | None = None
 
 
 class KeyRewardBody(Body):
@@ -179,13 +171,15 @@ class KeyRewardBody(Body):
 
     reward: float
     part: Part = None
+    signals: Signals | None = None
 
 
 class PullReward(Body):
     """The reward of one pull of many, by its id."""
 
     pull: PullId
-    reward: Reward
+    reward: Reward | None = None
+    signals: Signals | None = None
 
 
 class KeyReward(Body):
@@ -194,7 +188,8 @@ class KeyReward(Body):
     study: Text
     key: Text
     part: Part = None
-    reward: float
+    reward: float | None = None
+    signals: Signals | None = None
 
 
 def _named_by(one: object) -> str:
@@ -295,6 +290,8 @@ class StudyAnswer(BaseModel):
     reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
     window_s: float | None
     revision: int | None = Field(description="of its declaration; null where none was given")
+    signals: dict[str, Any] | None = Field(description="that were declared; null without any")
+    objective: dict[str, Any] | None = Field(description="budgets and limits; null without any")
     created_at: Time
     n_arms: int
     n_pulls: int
@@ -341,6 +338,7 @@ class PullAnswer(BaseModel):
     context: Any = None
     key: str | None = Field(description="the key of its ask, if the caller gave one")
     part: int = Field(description="which pull of its ask it is, from 0")
+    signals: dict[str, float] = Field(description="those that were reported so far")
 
 
 class PullsAnswer(BaseModel):

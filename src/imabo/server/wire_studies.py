@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from imabo.server import wire
 from imabo.server.wire import Body, SpacePart, StudyAnswer
+from imabo.server.wire_signals import ObjectivePart, SignalParts
 
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
 
@@ -21,6 +22,8 @@ class StudyBody(wire.StudyBody):
     revision: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
         None, description="of this declaration; an older one never replaces a newer one"
     )
+    signals: SignalParts | None = None
+    objective: ObjectivePart | None = None
 
 
 class ChangeBody(Body):
@@ -35,6 +38,8 @@ class ChangeBody(Body):
     reward_range: Ends | None = Field(
         None, description="only while there is no reward; null for rewards without ends"
     )
+    signals: SignalParts | None = None
+    objective: ObjectivePart | None = Field(None, description="null to keep no budget or limit")
 
 
 class DeclaredAnswer(StudyAnswer):
@@ -52,4 +57,5 @@ class DeclaredAnswer(StudyAnswer):
 
 def changes_of(body: ChangeBody, sent: Any) -> dict[str, Any]:
     """The settings that a body names, null or not."""
-    return {name: sent[name] for name in ("window_s", "reward_range") if name in sent}
+    names = ("window_s", "reward_range", "signals", "objective")
+    return {name: sent[name] for name in names if name in sent}

@@ -63,6 +63,8 @@ async def create_study(context: Context) -> Response:
             window_s=body.window_s,
             created_at=registry.clock(),
             revision=body.revision,
+            signals=sent.get("signals"),
+            objective=sent.get("objective"),
         )
         try:
             # The store says who of several made it: one.
