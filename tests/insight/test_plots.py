@@ -25,7 +25,7 @@ def test_every_figure_is_a_method_of_plot(name: str) -> None:
 
 def test_options_reach_the_figure() -> None:
     study, _ = instant(60)
-    assert "arm 1" in [trace.name for trace in study.plot.reward(baseline=1).data]
+    assert "configuration 1" in [trace.name for trace in study.plot.reward(baseline=1).data]
     assert sum(len(trace.y) for trace in study.plot.arms(limit=3).data) == 3
 
 

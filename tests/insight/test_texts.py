@@ -9,10 +9,9 @@ import numpy as np
 from imabo import Choice, Space
 from imabo.insight.drawings.base import safe, whole
 from imabo.insight.estimates import number, numbers
-from imabo.insight.grouping import ABSENT, Groupings, numbers_of, value_text, values_of
+from imabo.insight.grouping import ABSENT, Groupings, config_text, numbers_of, value_text, values_of
 from imabo.insight.palette import faint
 from imabo.insight.reporting import script_json
-from imabo.insight.snapshot import config_text
 
 
 def test_what_is_not_finite_is_null_in_json() -> None:

@@ -13,8 +13,9 @@ from imabo.errors import MissingExtra
 from imabo.insight.arm_table import ArmRow, arm_table
 from imabo.insight.drawings import FIGURES, figure
 from imabo.insight.estimates import Interval, RandomEstimate, random_estimate
+from imabo.insight.grouping import config_text
 from imabo.insight.key_figures import Overview, overview
-from imabo.insight.snapshot import StudySnapshot, config_text
+from imabo.insight.snapshot import StudySnapshot
 
 MOST_ROWS: Final = 100
 

@@ -109,7 +109,7 @@ OPERATIONS: Final = (
     Operation("GET", f"{_STUDY}/figures", insight.list_figures, "reader",
               {200: wire_insight.FiguresAnswer}, _OPENED),
     Operation("GET", f"{_STUDY}/figures/{{figure}}", insight.figure, "reader",
-              {200: wire_insight.FigureAnswer}, f"{_OPENED} not_found unknown_arm",
+              {200: wire_insight.FigureAnswer}, f"{_OPENED} not_found unknown_arm invalid_setting",
               query=wire_insight.FigureQuery),
     Operation("GET", f"{_STUDY}/table", insight.table, "reader",
               {200: wire_insight.TableAnswer}, _OPENED, query=wire_insight.TableQuery),

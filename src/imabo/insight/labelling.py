@@ -1,0 +1,154 @@
+"""Names for configurations that people know them by: what sets each apart from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from imabo.space.scalars import Scalar, value_key
+
+Values = Mapping[str, Scalar]
+
+_PREFIXES: Final = ("use_", "with_", "has_", "is_", "enable_", "add_")
+_LARGE: Final = 100.0  # numbers from here on need no decimals
+
+
+_MOST: Final = 4  # parameters of a label, unless it takes more
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    """How much a label says: digits of a number, letters of a text."""
+
+    digits: int
+    letters: int
+
+
+# The first is for all; those that are still alike say more, step by step.
+_DETAILS: Final = (_Detail(2, 28), _Detail(4, 60), _Detail(17, 400))
+
+
+def labels(configs: Sequence[Values], *, varying: Collection[str] | None = None) -> list[str]:
+    """Short names of configurations, each unlike the others.
+
+    A label has the parameters that differ between the configurations, texts and switches before
+    numbers, at most four unless it takes more to tell two apart. A parameter that a configuration
+    does not have, because its condition is not met, is not mentioned.
+
+    Args:
+        configs: The configurations that are shown together.
+        varying: The parameters to name; those that differ between ``configs`` by default.
+
+    Example:
+        >>> labels([
+        ...     {"model": "large", "examples": True, "T": 0.0, "top_k": 5},
+        ...     {"model": "small", "examples": False, "T": 0.7134, "top_k": 5},
+        ... ])
+        ['large, with examples, T = 0', 'small, without examples, T = 0.71']
+    """
+    known = varying_names(configs) if varying is None else frozenset(varying)
+    unclear = _unclear(configs)
+    names = [_first_names(config, known) for config in configs]
+    found = [""] * len(configs)
+
+    def say(places: Iterable[int], detail: _Detail) -> list[list[int]]:
+        for i in places:
+            parts = (_part(name, configs[i][name], unclear, detail) for name in names[i])
+            found[i] = ", ".join(parts)
+        return _alike(found)
+
+    alike = say(range(len(configs)), _DETAILS[0])
+    for detail in _DETAILS:
+        for group in alike:
+            more = _telling_apart([configs[i] for i in group])
+            for i in group:
+                names[i] += [name for name in configs[i] if name in more - set(names[i])]
+        alike = say([i for group in alike for i in group], detail)
+    for group in alike:  # only texts of hundreds of letters come to this
+        for n, i in enumerate(group, start=1):
+            found[i] += f" ({n})"
+    return found
+
+
+def varying_names(configs: Iterable[Values]) -> frozenset[str]:
+    """The parameters of which those configurations that have them have different values."""
+    first: dict[str, object] = {}
+    found = set()
+    for config in configs:
+        for name, value in config.items():
+            if name not in found and first.setdefault(name, value_key(value)) != value_key(value):
+                found.add(name)
+    return frozenset(found)
+
+
+def _telling_apart(configs: Sequence[Values]) -> frozenset[str]:
+    """What differs between configurations, and what only some of them have."""
+    names = [set(config) for config in configs]
+    return varying_names(configs) | (set.union(*names) - set.intersection(*names))
+
+
+def short_number(value: float, digits: int = 2) -> str:
+    """A number with as few letters as say what it is.
+
+    Example:
+        >>> [short_number(x) for x in (0, 0.3134, 2048, 1234.5, 3e-5, 12_500_000)]
+        ['0', '0.31', '2,048', '1,234', '3e-05', '12,500,000']
+    """
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if digits < 17 and _LARGE <= abs(value) < 1e15:
+        return f"{value:,.{max(digits - 2, 0)}f}"
+    return f"{value:.{digits}g}"
+
+
+def _first_names(config: Values, known: Collection[str]) -> list[str]:
+    names = [name for name in config if name in known] or list(config)
+    # Sorting is stable: within each kind the order is the space's.
+    return sorted(names, key=lambda name: _is_number(config[name]))[:_MOST]
+
+
+def _part(name: str, value: Scalar, unclear: Collection[str], detail: _Detail) -> str:
+    if isinstance(value, bool):
+        return f"{'with' if value else 'without'} {_plain(name)}"
+    if value is None:
+        return f"no {_plain(name)}"
+    if not isinstance(value, str):
+        return f"{_cut(name, detail.letters)} = {short_number(value, detail.digits)}"
+    text = _cut(value, detail.letters)
+    is_clear = value.strip() and value not in unclear and not value[0].isdigit()
+    return text if is_clear else f"{_cut(name, detail.letters)} = {text}"
+
+
+def _unclear(configs: Sequence[Values]) -> frozenset[str]:
+    """Texts that are values of more than one parameter: they need its name."""
+    owners: dict[str, set[str]] = {}
+    for config in configs:
+        for name, value in config.items():
+            if isinstance(value, str):
+                owners.setdefault(value, set()).add(name)
+    return frozenset(text for text, names in owners.items() if len(names) > 1)
+
+
+def _is_number(value: Scalar) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain(name: str) -> str:
+    for prefix in _PREFIXES:
+        if name.startswith(prefix) and len(name) > len(prefix):
+            name = name[len(prefix) :]
+            break
+    return name.replace("_", " ")
+
+
+def _cut(text: str, letters: int) -> str:
+    return text if len(text) <= letters else text[: letters - 1] + "…"
+
+
+def _alike(texts: Sequence[str]) -> list[list[int]]:
+    """The places of texts that are there more than once, together."""
+    places: dict[str, list[int]] = {}
+    for i, text in enumerate(texts):
+        places.setdefault(text, []).append(i)
+    return [group for group in places.values() if len(group) > 1]
