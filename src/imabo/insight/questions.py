@@ -85,7 +85,7 @@ def _best(key: Overview) -> Answer:
     if best.since is not None:
         detail += " since a change was noticed"
     if best.chance is not None:
-        detail += f". The best of those there are: {chance_text(best.chance)}"
+        detail += f". Chance that no other is better: {chance_text(best.chance)}"
     return Answer("best", question, best.label, f"{detail}.", "plain")
 
 

@@ -71,7 +71,7 @@ def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 8) -> Drawi
 
 
 def _name(row: ArmRow) -> str:
-    return safe(row.label, 64) + (" ★" if row.is_best else "")
+    return safe(row.label, 90) + (" ★" if row.is_best else "")
 
 
 def draw_parallel(snapshot: StudySnapshot) -> Drawing:

@@ -16,11 +16,15 @@ from imabo.insight.drawings.base import (
     whiskers,
     whole,
 )
+from imabo.insight.labelling import short_number
 from imabo.insight.parameters import Effect, ParameterEffects, effects, importance
 from imabo.insight.snapshot import StudySnapshot
 
 MOST_PARAMETERS: Final = 20
 _ROW: Final = 190  # pixels
+_GAP: Final = 70 / _ROW  # between two rows
+_STEPS: Final = (1.0, 2.0, 5.0)  # of ticks on a log scale
+_DECADES: Final = 4.0  # from so many on, powers of ten are enough
 _MARGIN: Final = 0.04  # of a number line, beyond its ends
 
 
@@ -41,8 +45,9 @@ def draw_effects(snapshot: StudySnapshot) -> Drawing:
     place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
     for i, name in enumerate(names):
         suffix = "" if i == 0 else str(i + 1)
-        top = 1.0 - i / len(names)
-        bottom = top - (1.0 - 70 / _ROW) / len(names)
+        # Between two rows there is room for a title; below the last there need not be.
+        top = 1.0 - i / (len(names) - _GAP)
+        bottom = top - (1.0 - _GAP) / (len(names) - _GAP)
         on_line = found[name].kind != "choice"
         data.append(_effect_trace(found[name], suffix, max(most, 1)))
         x = _number_line(snapshot, found[name]) if on_line else _names(found[name])
@@ -74,8 +79,16 @@ def _number_line(snapshot: StudySnapshot, one: ParameterEffects) -> dict[str, An
     if one.log and low > 0:
         low, high = math.log10(low), math.log10(high)
     room = _MARGIN * (high - low) or 0.5
-    scale = {"type": "log"} if one.log else {}
-    return {**scale, "range": [low - room, high + room], "zeroline": False}
+    made = {"range": [low - room, high + room], "zeroline": False}
+    if one.log:
+        ticks = [
+            step * 10.0**power
+            for power in range(math.floor(low), math.ceil(high) + 1)
+            for step in (_STEPS if high - low < _DECADES else _STEPS[:1])
+            if low - room <= math.log10(step * 10.0**power) <= high + room
+        ]
+        made |= {"type": "log", "tickvals": ticks, "ticktext": [short_number(x) for x in ticks]}
+    return made
 
 
 def _effect_trace(one: ParameterEffects, suffix: str, most: int) -> dict[str, Any]:
