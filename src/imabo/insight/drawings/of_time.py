@@ -24,6 +24,7 @@ from imabo.insight.traffic_shares import traffic
 
 _ROOM = 2.0  # times the longest delay, up to which the window is drawn
 _NOTICED = "change noticed"
+_OF_ARM = ("rewards of arm ", "rewards of configuration ")
 _CLOSE = 0.07  # of the axis: nearer than that, two names would overlap
 
 
@@ -62,7 +63,8 @@ def draw_reward(
         notes.append(f"Serving at random is {model.random}.")
     if model.drifts:
         came = [along.place(one.at, one.pulls) for one in model.drifts]
-        words = [safe(one.text, 160) for one in model.drifts]
+        # Events say arm, as the API does.
+        words = [safe(one.text.replace(*_OF_ARM, 1), 160) for one in model.drifts]
         diamonds = {"symbol": "diamond", "size": 9, "color": palette.VIOLET}
         data.append(_marks(came, 0.06, _NOTICED, words, **diamonds))
         notes.append("At dashed lines the study noticed that the rewards had changed.")
