@@ -195,9 +195,7 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
     apart rather than by its whole configuration.
     """
     titles = ["", "arm", "state", "pulls", "rewards", "share", "estimate"]
-    titles += (
-        ["interval", "what sets it apart"] if is_short else ["mean", "interval", "origin", "config"]
-    )
+    titles += ["interval", "config"] if is_short else ["mean", "interval", "origin", "config"]
     drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "estimate", "mean"}))
     for row in table["rows"]:
         cells = {

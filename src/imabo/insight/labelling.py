@@ -84,8 +84,9 @@ def varying_names(configs: Iterable[Values]) -> frozenset[str]:
 
 def _telling_apart(configs: Sequence[Values]) -> frozenset[str]:
     """What differs between configurations, and what only some of them have."""
-    names = [set(config) for config in configs]
-    return varying_names(configs) | (set.union(*names) - set.intersection(*names))
+    names: list[set[str]] = [set(config) for config in configs]
+    everywhere = names[0].intersection(*names)
+    return varying_names(configs) | (everywhere.union(*names) - everywhere)
 
 
 def short_number(value: float, digits: int = 2) -> str:
