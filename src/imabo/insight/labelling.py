@@ -32,9 +32,10 @@ _DETAILS: Final = (_Detail(2, 28), _Detail(4, 60), _Detail(17, 400))
 def labels(configs: Sequence[Values], *, varying: Collection[str] | None = None) -> list[str]:
     """Short names of configurations, each unlike the others.
 
-    A label has the parameters that differ between the configurations, texts and switches before
-    numbers, at most four unless it takes more to tell two apart. A parameter that a configuration
-    does not have, because its condition is not met, is not mentioned.
+    A label has the parameters that differ between the configurations: texts and switches before
+    numbers, those with the most different values first, and at most four, unless it takes more to
+    tell two apart. A parameter that a configuration does not have, because its condition is not
+    met, is not mentioned.
 
     Args:
         configs: The configurations that are shown together.
@@ -49,7 +50,8 @@ def labels(configs: Sequence[Values], *, varying: Collection[str] | None = None)
     """
     known = varying_names(configs) if varying is None else frozenset(varying)
     unclear = _unclear(configs)
-    names = [_first_names(config, known) for config in configs]
+    kinds = _counted(configs)
+    names = [_first_names(config, known, kinds) for config in configs]
     found = [""] * len(configs)
 
     def say(places: Iterable[int], detail: _Detail) -> list[list[int]]:
@@ -103,10 +105,20 @@ def short_number(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}g}"
 
 
-def _first_names(config: Values, known: Collection[str]) -> list[str]:
+def _first_names(config: Values, known: Collection[str], kinds: Mapping[str, int]) -> list[str]:
     names = [name for name in config if name in known] or list(config)
-    # Sorting is stable: within each kind the order is the space's.
-    return sorted(names, key=lambda name: _is_number(config[name]))[:_MOST]
+    # Those that tell most apart come first, so that they are seen where a label is cut. Sorting is
+    # stable: equal ones are in the order of the space.
+    return sorted(names, key=lambda name: (_is_number(config[name]), -kinds[name]))[:_MOST]
+
+
+def _counted(configs: Sequence[Values]) -> dict[str, int]:
+    """How many different values each parameter has."""
+    found: dict[str, set[object]] = {}
+    for config in configs:
+        for name, value in config.items():
+            found.setdefault(name, set()).add(value_key(value))
+    return {name: len(values) for name, values in found.items()}
 
 
 def _part(name: str, value: Scalar, unclear: Collection[str], detail: _Detail) -> str:
