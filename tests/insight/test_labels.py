@@ -62,6 +62,17 @@ def test_one_alone_is_named_by_all_it_has() -> None:
     assert labels([]) == []
 
 
+def test_a_model_is_named_even_where_those_shown_agree() -> None:
+    configs: list[Config] = [{"T": 0.5, "k": 3, "model": "a"}, {"T": 0.1, "k": 3, "model": "a"}]
+    assert labels(configs, varying={"T", "k", "model"}) == ["a, T = 0.5", "a, T = 0.1"]
+    assert labels(configs[:1], varying={"k", "model"}) == ["a, k = 3"]
+
+
+def test_numbers_that_tell_most_apart_come_first() -> None:
+    configs: list[Config] = [{"x": 1, "y": y, "z": z} for y, z in ((1, 1), (1, 2), (2, 3))]
+    assert labels(configs) == ["z = 1, y = 1", "z = 2, y = 1", "z = 3, y = 2"]
+
+
 def test_numbers_are_short() -> None:
     shown = [short_number(x) for x in (0.0, -0.5, 1e-7, 123.456, 8192, 1e20)]
     assert shown == ["0", "-0.5", "1e-07", "123", "8,192", "1e+20"]

@@ -83,7 +83,7 @@ def test_the_reward_is_compared_with_an_arm(open_page: OpenPage, api: Api) -> No
     page, _ = open_page(path_of(api.study))
     expect(page.locator("#figure-reward .main-svg").first).to_be_visible()
     expect(page.get_by_label("Compare with").locator("option")).not_to_have_count(1)
-    arm = api.read("/table", limit=1)["rows"][0]
+    arm = api.read("/table", limit=ROWS)["rows"][0]
     page.get_by_label("Compare with").select_option(label=f"{arm['label']} (#{arm['id']})")
     page.wait_for_function(
         "() => document.querySelector('#figure-reward [role=img]').data"

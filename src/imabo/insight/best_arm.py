@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from imabo.insight.estimates import Interval, number
 from imabo.insight.snapshot import StudySnapshot
 from imabo.space import Config
+
+_OTHERS: Final = 8  # configurations that it is told apart from
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def best(snapshot: StudySnapshot) -> BestArm | None:
         since=None if found.since is None else found.since.timestamp(),
         observed=found.observed,
         chance=found.chance,
-        label=snapshot.labels([found.config])[0],
+        label=_label(snapshot, found.config),
     )
 
 
@@ -66,5 +69,12 @@ def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
         n_rewards=record.tally.n_rewards,
         observed=float(snapshot.arms.means[row]),
         chance=snapshot.best.chance,
-        label=snapshot.labels([record.config])[0],
+        label=_label(snapshot, record.config),
     )
+
+
+def _label(snapshot: StudySnapshot, config: Config) -> str:
+    """What sets it apart from those that are served most."""
+    known = snapshot.arms
+    others = [known.configs[row] for row in known.best_by(known.n_pulls, _OTHERS).tolist()]
+    return snapshot.labels([config, *(one for one in others if one != config)])[0]

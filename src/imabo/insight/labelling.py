@@ -33,13 +33,15 @@ def labels(configs: Sequence[Values], *, varying: Collection[str] | None = None)
     """Short names of configurations, each unlike the others.
 
     A label has the parameters that differ between the configurations: texts and switches before
-    numbers, those with the most different values first, and at most four, unless it takes more to
-    tell two apart. A parameter that a configuration does not have, because its condition is not
-    met, is not mentioned.
+    numbers, of which those with the most different values come first, and at most four, unless it
+    takes more to tell two apart. A parameter that a configuration does not have, because its
+    condition is not met, is not mentioned.
 
     Args:
         configs: The configurations that are shown together.
-        varying: The parameters to name; those that differ between ``configs`` by default.
+        varying: The parameters that differ between all configurations there are. Texts and
+            switches among them are named even where the shown ones agree: a model is what people
+            know a configuration by.
 
     Example:
         >>> labels([
@@ -48,7 +50,7 @@ def labels(configs: Sequence[Values], *, varying: Collection[str] | None = None)
         ... ])
         ['large, with examples, T = 0', 'small, without examples, T = 0.71']
     """
-    known = varying_names(configs) if varying is None else frozenset(varying)
+    known = _to_name(configs, frozenset() if varying is None else frozenset(varying))
     unclear = _unclear(configs)
     kinds = _counted(configs)
     names = [_first_names(config, known, kinds) for config in configs]
@@ -71,6 +73,16 @@ def labels(configs: Sequence[Values], *, varying: Collection[str] | None = None)
         for n, i in enumerate(group, start=1):
             found[i] += f" ({n})"
     return found
+
+
+def _to_name(configs: Sequence[Values], varying: frozenset[str]) -> frozenset[str]:
+    shown = varying_names(configs)
+    if not shown:
+        return varying
+    words = {
+        name for config in configs for name in varying & set(config) if not _is_number(config[name])
+    }
+    return shown | words
 
 
 def varying_names(configs: Iterable[Values]) -> frozenset[str]:
@@ -107,9 +119,14 @@ def short_number(value: float, digits: int = 2) -> str:
 
 def _first_names(config: Values, known: Collection[str], kinds: Mapping[str, int]) -> list[str]:
     names = [name for name in config if name in known] or list(config)
-    # Those that tell most apart come first, so that they are seen where a label is cut. Sorting is
-    # stable: equal ones are in the order of the space.
-    return sorted(names, key=lambda name: (_is_number(config[name]), -kinds[name]))[:_MOST]
+
+    # Of numbers, those that tell most apart come first, so that they are seen where a label is cut.
+    # Sorting is stable: equal ones are in the order of the space.
+    def rank(name: str) -> tuple[bool, int]:
+        is_number = _is_number(config[name])
+        return is_number, -kinds[name] if is_number else 0
+
+    return sorted(names, key=rank)[:_MOST]
 
 
 def _counted(configs: Sequence[Values]) -> dict[str, int]:
