@@ -179,7 +179,7 @@ def test_changes_of_the_world_and_of_the_space_are_lines_of_different_kinds() ->
     assert len({line["color"] for line in lines}) == 2
     (marks,) = [trace for trace in drawn["data"] if trace["name"] == "change noticed"]
     *_, noticed, _ = study.events()
-    assert marks["text"] == [str(noticed)]
+    assert marks["text"] == [str(noticed).replace("of arm ", "of configuration ")]
     assert "noticed that the rewards had changed" in drawn["about"]
     calm = insight.figure("reward", insight.read(instant(50)[0]))
     assert calm["layout"]["shapes"] == []
