@@ -62,6 +62,8 @@ def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pu
         reward=record.reward,
         rewarded_at=None if rewarded_at is None else to_datetime(rewarded_at),
         context=record.context,
+        group=record.group,
+        propensity=record.propensity,
     )
 
 
@@ -111,6 +113,8 @@ def pull_document(pull: Pull, study: str) -> Document:
         "reward": pull.reward,
         "rewarded_at": None if pull.rewarded_at is None else stamp(pull.rewarded_at),
         "context": pull.context,
+        "group": pull.group,
+        "propensity": pull.propensity,
     }
 
 

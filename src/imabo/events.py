@@ -10,7 +10,10 @@ from typing import Any, Literal
 from imabo.documents import to_datetime
 from imabo.stores.base import LogEntry, StudyRecord
 
-EventKind = Literal["created", "state", "arm", "arms", "space", "drift"]
+EventKind = Literal[
+    "created", "state", "arm", "arms", "space", "drift", "control", "rolled back", "resumed"
+]
+RolloutKind = Literal["control", "rolled back", "resumed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +21,10 @@ class Event:
     """Something that happened to a study and is kept.
 
     ``kind`` is ``created``, ``state`` (an arm was paused, resumed or retired), ``arm`` (one was
-    added by hand), ``arms`` (several were, together), ``space`` (the space changed) or ``drift``
-    (the rewards changed, and the study noticed). ``data`` has the details as JSON-safe values,
-    ``str(event)`` says it in words.
+    added by hand), ``arms`` (several were, together), ``space`` (the space changed), ``drift``
+    (the rewards changed, and the study noticed), ``control`` (the control, the exposure or the
+    guardrail was set), ``rolled back`` (the control is served to everyone) or ``resumed`` (it no
+    longer is). ``data`` has the details as JSON-safe values, ``str(event)`` says it in words.
 
     The data of ``arms``: the new arms are those from ``first`` to ``last`` (None when there are
     none), and ``resumed`` are the ids of arms that became active again.
@@ -55,9 +59,34 @@ class Event:
         if self.kind == "state":
             state = "resumed" if data["state"] == "active" else data["state"]
             return f"arm {data['arm']} was {state}"
+        if self.kind in ("control", "rolled back", "resumed"):
+            return _rollout_text(self.kind, data)
         before, after = data["before"], data["after"]
         way = "fell" if after < before else "rose"
         return f"{_what(data)} {way} from {before:.3g} to {after:.3g}"
+
+
+def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
+    if kind == "resumed":
+        return "tuning was resumed"
+    if kind == "rolled back":
+        reason = data.get("reason")
+        by = "by the guardrail" if data.get("by") == "guardrail" else "by hand"
+        return f"the study was rolled back {by}" + (f": {reason}" if reason else "")
+    control = data["control"]
+    if control is None:
+        return "the control was ended"
+    what = "random serving" if control["config"] is None else f"arm {data['arm']}"
+    text = f"the control is {what} with a share of {control['share']:.3g}"
+    if data["exposure"] < 1.0:
+        text += f", {data['exposure']:.3g} of the requests are tuned"
+    guardrail = data["guardrail"]
+    return text + ("" if guardrail is None else f", the guardrail is {guardrail['margin']:.3g}")
+
+
+def rollout_event(kind: RolloutKind, at: float, data: Mapping[str, Any]) -> Event:
+    """A change of the rollout as the log has it."""
+    return Event(kind, to_datetime(at), dict(data))
 
 
 def _added(data: Mapping[str, Any]) -> str:
@@ -81,7 +110,9 @@ def events_of(record: StudyRecord, changes: Sequence[LogEntry], limit: int) -> l
     """The newest events of a study, the oldest of them first."""
     found = [Event("created", to_datetime(record.created_at), {})]
     for entry in changes:
-        if entry.kind in ("state", "arm", "arms", "space"):
+        if entry.kind in ("control", "rolled back", "resumed"):
+            found.append(rollout_event(entry.kind, entry.at, entry.data or {}))
+        elif entry.kind in ("state", "arm", "arms", "space"):
             found.append(Event(entry.kind, to_datetime(entry.at), dict(entry.data or {})))
         elif entry.kind == "drift":
             found.append(drift_event(record, entry.at, entry.data or {}))

@@ -72,6 +72,7 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
         names += [name for name in arm.config if name not in names]
     writer = csv.writer(file)
     pull_columns = ["id", "arm", "reason", "state", "reward", "served_at", "rewarded_at", "context"]
+    pull_columns += ["group", "propensity"]
     writer.writerow(pull_columns + [f"config.{name}" for name in names])
     for pull in study:
         writer.writerow(
@@ -84,6 +85,8 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
                 _iso(pull.served_at),
                 _iso(pull.rewarded_at),
                 "" if pull.context is None else json.dumps(pull.context),
+                pull.group or "",
+                "" if pull.propensity is None else repr(pull.propensity),
                 # JSON cells, so that true, "true", null and an absent parameter stay apart.
                 *(json.dumps(pull.config[n]) if n in pull.config else "" for n in names),
             ]
@@ -130,6 +133,8 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
     if entry.kind == "ask" and entry.arm is not None:
         config = arms[entry.arm].config
         line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
+        if entry.group is not None:
+            line |= {"group": entry.group, "propensity": entry.propensity}
         line |= entry.data or {}
     elif entry.kind == "tell":
         line |= {"pull": entry.pull, "reward": entry.reward}

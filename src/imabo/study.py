@@ -6,18 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar, cast, overload
 
 from imabo import checks
 from imabo.arms import ActiveSet, Arm, ArmState, Pull
+from imabo.compared import Compared
+from imabo.control import Control, checked_rollout
 from imabo.documents import to_arm, to_datetime
 from imabo.engine import Engine, closed
 from imabo.engine.asks import Proposer, checked_request
 from imabo.engine.opening import created, opened, replayed
 from imabo.engine.requests import Asked, Request
 from imabo.errors import ImaboError, KeyConflict
+from imabo.evaluation import Guardrail
 from imabo.events import Event, events_of
 from imabo.export import export
 from imabo.oracles.base import Oracle
@@ -38,7 +40,7 @@ def _fact(read: Callable[[Engine], T], doc: str) -> T:
     return cast(T, property(lambda study: read(study._engine), doc=doc))
 
 
-class Study:
+class Study(Compared):
     """One thing being tuned: ask which configuration to serve, tell how it went.
 
     Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
@@ -73,6 +75,9 @@ class Study:
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
+        control: Control | None = None,
+        exposure: float = 1.0,
+        guardrail: Guardrail | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Self:
         """Start a study, or go on with the same one when it exists already.
@@ -91,13 +96,19 @@ class Study:
                 them as they are; ``IMOSS`` then assumes noise of the order of 1. At most 1e60.
             window_s: Seconds after which a pull no longer counts as pending, for feedback that can
                 get lost. A reward that comes later still counts.
+            control: What a share of the requests gets, to compare the rest with (see ``lift``). A
+                study that has or had one keeps it: change it with ``update_control``. So below.
+            exposure: Share of the requests that is tuned at all; the rest gets the control.
+            guardrail: Serves the control to everyone when tuned is worse by more than its margin.
             clock: Seconds as a float; a simulation may count rounds instead.
         """
+        rollout = checked_rollout(control, exposure, guardrail)
         at = checks.checked_clock(clock)()
         record = checks.checked_record(
             name, space, policy, oracle, seed, reward_range, window_s, created_at=at
         )
-        return cls(created(store, record, (policy, oracle), clock, any_seed=seed is None))
+        parts, any_seed = (policy, oracle), seed is None
+        return cls(created(store, record, parts, clock, any_seed=any_seed, rollout=rollout))
 
     @classmethod
     def open(
@@ -315,17 +326,6 @@ class Study:
         with self._lock:
             self._live().replica.refresh()
 
-    def prune(self, before: datetime) -> int:
-        """Forget finished pulls that were served before a time; returns how many.
-
-        What they taught stays (arms, counts, means, ``best``). The history and the export no longer
-        have them, a later reward is ``UnknownPull``, and their keys may be used again.
-        """
-        moment, n = checks.checked_moment(before), 0
-        while pruned := self.store.prune(self.name, before=moment):
-            n += pruned
-        return n
-
     def read(self, reader: Callable[[ActiveSet], T]) -> T:
         """What a function makes of the view (``study.read(len)``), while nothing changes it."""
         with self._lock:
@@ -378,10 +378,6 @@ class Study:
     def pause(self, arm: Arm | int) -> Arm:
         """Stop serving an arm until ``resume``."""
         return self._put_state(arm, "paused")
-
-    def resume(self, arm: Arm | int) -> Arm:
-        """Serve a paused arm again."""
-        return self._put_state(arm, "active")
 
     def retire(self, arm: Arm | int) -> Arm:
         """Stop serving an arm for good; its rewards still count in what is known."""

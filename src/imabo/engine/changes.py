@@ -9,6 +9,7 @@ from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
+from imabo.engine.rollouts import check_allowed
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.oracles.base import Proposal
 from imabo.space import Space
@@ -32,6 +33,7 @@ class Changes:
         replica = self._replica
         replica.refresh()
         wanted = space.to_dict()
+        check_allowed(replica.rollout, space)
         if replica.view.space.to_dict() == wanted:
             return
         snapshot = replica.store.load(replica.record.name)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from imabo.checks import require_same, stored_oracle, stored_policy
+from imabo.control import Rollout
 from imabo.engine import Engine
+from imabo.engine.rollouts import first_change
 from imabo.errors import StudyExists
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.replay import make_again, read_log
+from imabo.space import Space
 from imabo.stores import Store, open_store
 from imabo.stores.base import StudyRecord
 
@@ -20,15 +23,28 @@ Clock = Callable[[], float]
 
 
 def created(
-    store: str | Store | None, record: StudyRecord, parts: Parts, clock: Clock, *, any_seed: bool
+    store: str | Store | None,
+    record: StudyRecord,
+    parts: Parts,
+    clock: Clock,
+    *,
+    any_seed: bool,
+    rollout: Rollout | None = None,
 ) -> Engine:
     """See ``Study.create``; ``any_seed`` goes on with a study whatever its seed."""
+    first = None
+    if rollout is not None:
+        first = first_change(Space.from_dict(record.space), rollout, record.created_at)
     with _opened(store) as found:
         try:
-            found.create(record)
+            found.create(record, first)
         except StudyExists:
             require_same(found, record, any_seed=any_seed)
-        return _loaded(found, record.name, parts, clock, owns_store=found is not store)
+        engine = _loaded(found, record.name, parts, clock, owns_store=found is not store)
+        if rollout is not None and engine.replica.rollout is None:
+            # The study is older than its first control. One that has had any keeps what it has.
+            engine.rollouts.update(rollout.control, rollout.exposure, rollout.guardrail)
+        return engine
 
 
 def opened(store: str | Store, name: str, parts: Parts, clock: Clock) -> Engine:

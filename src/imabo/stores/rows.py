@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from imabo.arms import ArmState, Ints, Origin, Restart, Tally, Totals
 from imabo.space import Config
-from imabo.stores.base import ArmRecord, Snapshot, StudyRecord
-from imabo.stores.history import LogEntry, Milestone, PullRecord
+from imabo.stores.base import ArmRecord, KeptLift, Snapshot, StudyRecord
+from imabo.stores.history import LogEntry, Milestone, OutcomeRecord, PullRecord
 from imabo.stores.keys import KeyRecord
 
 
@@ -42,6 +42,7 @@ class StudyHead(NamedTuple):
     n_pulls: int
     reward_sum: float
     last_at: float
+    rollout_seq: int
 
 
 class StudyRow(NamedTuple):
@@ -63,6 +64,9 @@ class StudyRow(NamedTuple):
     reward_sum: float
     marked_at: int
     last_at: float
+    rollout_seq: int
+    n_tuned: int
+    n_control: int
 
 
 class SpaceRow(NamedTuple):
@@ -82,6 +86,7 @@ class Beside(NamedTuple):
     first_space: str
     beliefs: str | None
     memory: str | None
+    rollout: str | None
     oldest_pending_at: float | None
 
 
@@ -113,6 +118,10 @@ def to_snapshot(
         oldest_pending_at=beside.oldest_pending_at,
         beliefs=load_or_none(beside.beliefs),
         memory=load_or_none(beside.memory),
+        rollout=load_or_none(beside.rollout),
+        rollout_seq=study.rollout_seq,
+        n_tuned=study.n_tuned,
+        n_control=study.n_control,
     )
 
 
@@ -196,6 +205,7 @@ def columns(of: type, table: str = "") -> str:
         'version, space, n_pulls, n_rewards, n_pending, n_arms'
     """
     named = getattr(of, "_fields", None) or [field.name for field in fields(of)]
+    named = ['"group"' if name == "group" else name for name in named]  # a word of SQL
     return ", ".join(f"{table}.{name}" if table else name for name in named)
 
 
@@ -331,19 +341,30 @@ class PullCounts(Sequence[int]):
 
 
 def to_pull(row: Sequence[Any]) -> PullRecord:
-    """A pull, from the columns of its record; the context is the last, and JSON."""
-    number, arm, reason, state, served_at, reward, rewarded_at, text = row
+    """A pull, from the columns of its record; the context is JSON."""
+    number, arm, reason, state, served_at, reward, rewarded_at, text, *coin = row
     context = load_or_none(text)
-    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context)
+    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context, *coin)
 
 
 def to_entry(row: Sequence[Any]) -> LogEntry:
-    """An entry of the log, from the columns of its record; the data is the last, and JSON."""
-    seq, kind, at, pull, arm, reason, reward, text = row
+    """An entry of the log, from the columns of its record; the data is JSON."""
+    seq, kind, at, pull, arm, reason, reward, text, *coin = row
     data = load_or_none(text)
     if kind == "ask" and data is not None:
         data = {"context": data}
-    return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data)
+    return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data, *coin)
+
+
+def to_outcome(row: Sequence[Any]) -> OutcomeRecord:
+    """A reward of a group, from the columns of its record in order."""
+    return OutcomeRecord(*row)
+
+
+def to_lift(row: Sequence[Any]) -> KeptLift:
+    """What rewards add up to, from the columns of its record; the document is JSON."""
+    since, seq, number, text = row
+    return KeptLift(since, seq, number, json.loads(text))
 
 
 def to_change(row: Sequence[Any]) -> LogEntry:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from imabo.arms import ArmState, PullState, Restart, Tally
-from imabo.stores.base import ArmRecord, NewArm, NewPull, StaleView, StudyRecord
+from imabo.arms import ArmState, Group, PullState, Restart, Tally
+from imabo.stores.base import ArmRecord, Change, KeptLift, NewArm, NewPull, StaleView, StudyRecord
 from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
@@ -18,6 +18,7 @@ from imabo.stores.rules import is_milestone, is_wider, superfluous
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
+_NO_COIN: Final = (None, None)
 
 
 @dataclass(slots=True)
@@ -77,6 +78,12 @@ class StudyRows:
         self.beliefs_seq = 0
         self.memory: Mapping[str, Any] | None = None
         self.memory_seq = 0
+        self.rollout: Mapping[str, Any] | None = None
+        self.rollout_seq = 0
+        self.lift: KeptLift | None = None
+        self.coins: dict[int, tuple[Group, float]] = {}  # positions of pulls that have a group
+        self.outcomes: list[int] = []  # positions of those that have a reward, as they came in
+        self.n_tuned = self.n_control = 0
         self.events: list[LogEntry] = []
         self.milestones: dict[int, Milestone] = {}  # by their number of pulls, in order
         self.n_rewards = self.n_pending = 0
@@ -122,12 +129,14 @@ class StudyRows:
         if len(keys) < n_keys or any(part < len(self.keyed.get(key, ())) for key, part in keys):
             raise misfit("a key is given twice")
 
-    def check_known(self, token: str, pulls: Sequence[NewPull]) -> None:
+    def check_known(self, token: str, pulls: Sequence[NewPull], rollout: int) -> None:
         """Refuse pulls that must be decided from the newest view."""
-        arms = [self.arms.get(pull.arm) for pull in pulls]
+        tuned = [self.arms.get(pull.arm) for pull in pulls if pull.group != "control"]
         if (
             token != self.record.token
-            or any(arm is None or arm.state != "active" for arm in arms)
+            or rollout != self.rollout_seq
+            or any(arm is None or arm.state != "active" for arm in tuned)
+            or any(pull.arm not in self.arms for pull in pulls)
             or any(pull.key in self.keyed for pull in pulls if pull.key is not None)
         ):
             raise StaleView
@@ -153,6 +162,10 @@ class StudyRows:
                 self.keyed.setdefault(pull.key, []).append(pull.number - 1)
             if pull.context is not None:
                 self.contexts[pull.number - 1] = pull.context
+            if pull.group is not None and pull.propensity is not None:
+                self.coins[pull.number - 1] = pull.group, pull.propensity
+                self.n_tuned += pull.is_coin and pull.group == "tuned"
+                self.n_control += pull.is_coin and pull.group == "control"
             arm = self.arms[pull.arm]
             arm.n_pulls += 1
             arm.n_pending += 1
@@ -165,6 +178,28 @@ class StudyRows:
         for new in arms:
             self.arms[new.id] = ArmEntry(new, self.seq)
             self.identities.add(new.identity)
+
+    def put_states(self, states: Mapping[int, tuple[ArmState, ArmState | None]]) -> None:
+        """Set the states of arms that are there."""
+        for arm_id, (state, retired_from) in states.items():
+            arm = self.arms[arm_id]
+            arm.state, arm.retired_from, arm.seq = state, retired_from, self.seq
+
+    def change(self, change: Change, at: float) -> None:
+        """Do what a change says, which is the next thing that happens."""
+        self.check_arms(change.arms, change.states)
+        self.seq += 1
+        self.last_at = at
+        self.add_arms(change.arms)
+        self.put_states(change.states)
+        if change.space is not None and change.restart is not None:
+            self.spaces.append(change.space)
+            self.restart = change.restart
+        if change.memory is not None:
+            self.memory, self.memory_seq = change.memory, self.seq
+        if change.rollout is not None:
+            self.rollout, self.rollout_seq = change.rollout, self.seq
+        self.events.append(LogEntry(self.seq, change.kind, at, data=change.data))
 
     def keep_milestone(self, before: int, at: float) -> None:
         """Keep a milestone when there were so many pulls before, and the one for now is due."""
@@ -198,6 +233,8 @@ class StudyRows:
             reward=self.reward[position] if rewarded else None,
             rewarded_at=self.rewarded_at[position] if rewarded else None,
             context=self.contexts.get(position),
+            group=self.coins.get(position, _NO_COIN)[0],
+            propensity=self.coins.get(position, _NO_COIN)[1],
         )
 
     def kept(self, position: int) -> bool:
