@@ -80,7 +80,7 @@ class Compared:
             >>> round(study.rollout.chance, 3)  # how likely a request is to get the control
             0.905
             >>> study.update_control(exposure=1.0).chance
-            0.050000000000000044
+            0.05
         """
         with self._lock:
             engine = self._live()
@@ -156,12 +156,12 @@ class Compared:
     def resume(self) -> None: ...
     @overload
     def resume(self, arm: Arm | int) -> Arm: ...
-    def resume(self, arm: Arm | int | None = None) -> Arm | None:
+    def resume(self, arm: Arm | int | Same = SAME) -> Arm | None:
         """Serve a paused arm again; without an arm, go on tuning after the study was rolled back.
 
         The guardrail then judges the rewards that come in from now on.
         """
-        if arm is not None:
+        if not isinstance(arm, Same):
             return self._put_state(arm, "active")
         with self._lock:
             self._live().rollouts.resume()

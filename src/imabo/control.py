@@ -140,7 +140,8 @@ class Rollout:
             return None
         if self.state == "rolled back":
             return 1.0
-        return 1.0 - self.exposure * (1.0 - self.control.share)  # (coin)
+        share = self.control.share
+        return share + (1.0 - self.exposure) * (1.0 - share)  # (coin)
 
     def group(self, coin: float) -> tuple[Group | None, float | None]:
         """The group of a request whose coin fell so, in [0, 1), and how likely that group was."""

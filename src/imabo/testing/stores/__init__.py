@@ -30,6 +30,7 @@ from imabo.testing.stores.history import HistoryCases
 from imabo.testing.stores.known import KnownCases
 from imabo.testing.stores.lifecycle import LifecycleCases
 from imabo.testing.stores.rewards import RewardCases
+from imabo.testing.stores.rollouts import RolloutCases
 from imabo.testing.stores.serving import ServingCases
 from imabo.testing.stores.upkeep import UpkeepCases
 
@@ -44,6 +45,7 @@ class StoreContract(
     TurnCases,
     DocumentCases,
     HistoryCases,
+    RolloutCases,
     KnownCases,
     ClockCases,
     UpkeepCases,
