@@ -60,7 +60,7 @@ class Compared:
         *,
         exposure: float | Same = SAME,
         guardrail: Guardrail | Same | None = SAME,
-    ) -> Rollout:
+    ) -> None:
         """Set, change or end the control, the exposure and the guardrail; what is left out stays.
 
         Another configuration of the control begins another comparison, and its own lift. Another
@@ -76,16 +76,15 @@ class Compared:
         Example:
             >>> from imabo import Control, Float, Space, Study
             >>> study = Study.create("careful", Space(x=Float(0, 1)), seed=0)
-            >>> _ = study.update_control(Control({"x": 0.5}), exposure=0.1)
+            >>> study.update_control(Control({"x": 0.5}), exposure=0.1)
             >>> round(study.rollout.chance, 3)  # how likely a request is to get the control
             0.905
-            >>> study.update_control(exposure=1.0).chance
+            >>> study.update_control(exposure=1.0)
+            >>> study.rollout.chance
             0.05
         """
         with self._lock:
-            engine = self._live()
-            engine.rollouts.update(control, exposure, guardrail)
-            return engine.replica.rollout or Rollout()
+            self._live().rollouts.update(control, exposure, guardrail)
 
     def lift(self, level: float = 0.95, last: int = 1000) -> LiftReport:
         """How much better the tuned requests are than the control's, with an interval.
@@ -125,7 +124,7 @@ class Compared:
 
     def roll_back(
         self, config: Mapping[str, object] | None = None, *, reason: str | None = None
-    ) -> Rollout:
+    ) -> None:
         """Serve the control to everyone, until ``resume``; the kill switch.
 
         In all processes: no pull that is committed after this one returns is of anything else. What
@@ -139,18 +138,16 @@ class Compared:
         Example:
             >>> from imabo import Float, Space, Study
             >>> study = Study.create("at-3-am", Space(x=Float(0, 1)), seed=0)
-            >>> _ = study.roll_back({"x": 0.5}, reason="complaints")
+            >>> study.roll_back({"x": 0.5}, reason="complaints")
             >>> study.state, {pull.config["x"] for pull in study.ask(count=50)}
             ('rolled back', {0.5})
             >>> study.resume()
             >>> study.state
             'tuning'
         """
-        data = {"by": "hand", "reason": _checked_reason(reason)}
+        data = {"by": "hand", "reason": checked_reason(reason)}
         with self._lock:
-            engine = self._live()
-            engine.rollouts.roll_back(config, data)
-            return engine.replica.rollout or Rollout()
+            self._live().rollouts.roll_back(config, data)
 
     @overload
     def resume(self) -> None: ...
@@ -179,7 +176,8 @@ class Compared:
             return self._live().replica.rollout or Rollout()
 
 
-def _checked_reason(reason: object) -> str | None:
+def checked_reason(reason: object) -> str | None:
+    """Why a study is rolled back."""
     if reason is None or (isinstance(reason, str) and len(reason) <= _LONGEST_REASON):
         return reason
     why = f"it must be text of at most {_LONGEST_REASON} characters"

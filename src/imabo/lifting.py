@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -174,25 +174,44 @@ def lift_document(report: LiftReport) -> dict[str, Any]:
     }
 
 
-def control_document(rollout: Rollout | None) -> dict[str, Any]:
-    """Who is served with the control, as JSON; ``control`` is None where there is none."""
-    document = (rollout or Rollout()).document()
-    start, changed_at = document.pop("start"), document.pop("changed_at")
-    del document["mark"]
-    since = None if start is None else stamp(to_datetime(start["at"]))
-    changed = None if changed_at is None else stamp(to_datetime(changed_at))
-    return {**document, "since": since, "changed_at": changed}
+def report_from(document: Mapping[str, Any]) -> LiftReport:
+    """What ``lift_document`` wrote."""
+    given = {key: document[key] for key in LiftReport.__dataclass_fields__}
+    days = {date.fromisoformat(one["day"]): _estimate(one) for one in document["by_day"]}
+    return LiftReport(
+        **{
+            **given,
+            "interval": _ends(document["interval"]),
+            "relative_interval": _ends(document["relative_interval"]),
+            "by_day": days,
+            "last": _estimate(document["last"]),
+            "control": Control.from_dict(document["control"]),
+            "since": datetime.fromisoformat(document["since"]),
+        }
+    )
+
+
+_OTHERS: Final = {"estimate": "absolute", "method": "kind"}  # the words of the API, and of ours
+_STRETCH: Final = (
+    "estimate", "interval", "relative", "relative_interval", "is_known", "method", "level",
+    "n_tuned", "n_control", "tuned_mean", "control_mean",
+)  # fmt: skip
 
 
 def _stretch(one: LiftEstimate) -> dict[str, Any]:
-    return {
-        "estimate": one.absolute,
-        "interval": _listed(one.interval),
-        "n_tuned": one.n_tuned,
-        "n_control": one.n_control,
-        "tuned_mean": one.tuned_mean,
-        "control_mean": one.control_mean,
-    }
+    found = {name: getattr(one, _OTHERS.get(name, name)) for name in _STRETCH}
+    ends = {name: _listed(found[name]) for name in ("interval", "relative_interval")}
+    return found | ends
+
+
+def _estimate(document: Mapping[str, Any]) -> LiftEstimate:
+    given = {_OTHERS.get(name, name): document[name] for name in _STRETCH}
+    ends = {name: _ends(document[name]) for name in ("interval", "relative_interval")}
+    return LiftEstimate(**(given | ends))
+
+
+def _ends(listed: Sequence[float] | None) -> Ends | None:
+    return None if listed is None else (listed[0], listed[1])
 
 
 def _listed(ends: Ends | None) -> list[float] | None:

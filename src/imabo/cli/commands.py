@@ -156,11 +156,44 @@ _LOOK: Final = [
         _takes("--level", "of the interval (%(default)s)", type=float, default=0.95, metavar="P"),
     ),
     _command(
+        "control:lift",
+        "how much better it is than the control",
+        "Shows how much better the tuned requests are than the control's: over all rewards, the "
+        "last ones and by day. The interval holds at every moment. It needs a control; see imabo "
+        "control.",
+        "imabo lift support-answers",
+        *_STUDY,
+        _takes("--level", "of the intervals (%(default)s)", type=float, default=0.95, metavar="P"),
+        _count("--last", 1, 10**9, 1000, "rewards that count as the last ones (%(default)s)"),
+    ),
+    _command(
+        "control:plan_lift",
+        "how many requests it takes to tell a lift",
+        "Says how many requests it takes until the lift over a control is known well enough, for "
+        "rewards of 0 and 1; all numbers are parts of the reward range.",
+        "imabo plan --share 0.1 --reward 0.6 --detect 0.03 --feedback 0.5",
+        _takes("--share", "of the control, in (0, 1)", type=float, required=True, metavar="P"),
+        _takes("--reward", "the mean, in (0, 1)", type=float, required=True, metavar="R"),
+        _takes(
+            "--detect", "half the width of the interval", type=float, required=True, metavar="D"
+        ),
+        _takes(
+            "--feedback",
+            "share of the requests that bring a reward (%(default)s)",
+            type=float,
+            default=1.0,
+            metavar="P",
+        ),
+        _takes("--level", "of the interval (%(default)s)", type=float, default=0.95, metavar="P"),
+        _flag("--json", "one JSON document"),
+        name="plan",
+    ),
+    _command(
         "look:events",
         "what happened to a study, the newest last",
         "Lists what happened to a study apart from requests and rewards: arms that were added, "
-        "paused, resumed or retired by hand, changes of the space, and changes of the rewards "
-        "that the study noticed by itself (drift).",
+        "paused, resumed or retired by hand, changes of the space and of the control, roll-backs, "
+        "and changes of the rewards that the study noticed by itself (drift).",
         "imabo events support-answers --limit 20",
         *_STUDY,
         _count("--limit", 1, 10_000, 50, "list so many at most, the newest of them (%(default)s)"),
@@ -195,13 +228,47 @@ _STEP_IN: Final = [
         name="pause",
     ),
     _command(
-        "step_in:put_states",
-        "serve paused arms again",
-        "Serves paused arms again, with what was known of them.",
+        "control:resume",
+        "go on tuning after a roll-back, or serve paused arms again",
+        "Goes on tuning after the study was rolled back. With arms, serves those again that were "
+        "paused, with what was known of them.",
         "imabo resume support-answers 1",
         *_STUDY,
-        _ARMS,
-        name="resume",
+        Argument("arms", _ARMS.settings | {"nargs": "*"}),
+    ),
+    _command(
+        "control:roll_back",
+        "serve the control to everyone, until imabo resume",
+        "The kill switch: serves the control to everyone, on all servers. What was learned stays. "
+        "A study without a control needs a configuration to serve.",
+        "imabo roll-back support-answers model=large temperature=0.2 --reason complaints",
+        *_STUDY,
+        _takes(
+            "config",
+            "what to serve, where there is no control or another one is wanted; as imabo add "
+            "takes it",
+            metavar="CONFIG",
+            nargs="*",
+        ),
+        _takes("--reason", "why, for those who read the events", metavar="TEXT"),
+        name="roll-back",
+    ),
+    _command(
+        "control:control",
+        "what a share of the requests gets, to compare with",
+        "Shows who gets the control. With a configuration (what you serve today) it sets it: each "
+        "request flips a coin, and the share of it gets the control. --exposure says which share "
+        "of the requests is tuned at all; --margin rolls the study back when tuned is worse by "
+        "more. Another configuration begins another comparison.",
+        "imabo control support-answers model=large temperature=0.2 --share 0.1 --margin 0.05",
+        *_STUDY,
+        _takes("config", "as imabo add takes it", metavar="CONFIG", nargs="*"),
+        _flag("--random", "draws from P0 in place of a configuration"),
+        _takes("--share", "of the control (0.05)", type=float, metavar="P"),
+        _takes("--exposure", "share of the requests that is tuned (1)", type=float, metavar="P"),
+        _takes("--margin", "of a guardrail, in units of the reward", type=float, metavar="M"),
+        _flag("--no-guardrail", "take the guardrail away"),
+        _flag("--end", "serve no control any more"),
     ),
     _command(
         "step_in:put_states",

@@ -23,10 +23,13 @@ from imabo.client.reports import Reports
 from imabo.client.session import Session, Target, deliver
 from imabo.client.steps import Steps, T, shared
 from imabo.client.study import AsyncRemoteStudy, RemoteStudy
+from imabo.client.study_control import settings_body
 from imabo.client.study_loop import LONGEST_S
 from imabo.client.tasks import AsyncHttpConnections, Asyncio
 from imabo.client.threads import Blocking, HttpConnections, Sender
+from imabo.control import Control, checked_rollout
 from imabo.errors import InvalidSetting, MissingExtra, StoreError, UnknownStudy
+from imabo.evaluation import Guardrail
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.settings import check_count, check_positive, describe, is_number
@@ -97,6 +100,9 @@ class _ClientMethods(Generic[AnyStudy]):
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
+        control: Control | None = None,
+        exposure: float = 1.0,
+        guardrail: Guardrail | None = None,
     ) -> Steps[AnyStudy]:
         """Start a study, or go on with the same one when it exists; see ``Study.create``.
 
@@ -111,6 +117,8 @@ class _ClientMethods(Generic[AnyStudy]):
             "reward_range": checks.checked_range(reward_range),
             "window_s": checks.checked_window(window_s),
         }
+        if checked_rollout(control, exposure, guardrail) is not None:
+            settings |= settings_body(control, exposure, guardrail)
         if seed is not None:
             settings["seed"] = str(checks.checked_seed(seed))
         call = Call("POST", path_of("studies"), json_of(**settings))

@@ -9,10 +9,10 @@ from typing import Final, Literal
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from imabo.server import wire, wire_insight
+from imabo.server import wire, wire_control, wire_insight
 from imabo.server.access import Role
 from imabo.server.context import Context
-from imabo.server.routes import arms, insight, pulls, studies, system, transfer
+from imabo.server.routes import arms, control, insight, pulls, studies, system, transfer
 
 METHODS: Final = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -74,7 +74,8 @@ OPERATIONS: Final = (
     # --- studies ---
     Operation("GET", "/v1/studies", studies.list_studies, "reader", {200: wire.StudiesAnswer}),
     Operation("POST", "/v1/studies", studies.create_study, "admin", _made(wire.StudyAnswer),
-              "study_exists invalid_space invalid_setting missing_extra", wire.StudyBody),
+              "study_exists invalid_space invalid_setting invalid_config missing_extra",
+              wire.StudyBody),
     Operation("GET", _STUDY, studies.read_study, "reader", {200: wire.StudyAnswer},
               "unknown_study"),
     Operation("PATCH", _STUDY, studies.change_study, "admin", {200: wire.StudyAnswer},
@@ -88,6 +89,19 @@ OPERATIONS: Final = (
               _OPENED),
     Operation("POST", f"{_STUDY}/prune", studies.prune, "admin", {200: wire.PrunedAnswer},
               _OPENED, wire.PruneBody),
+    # --- the control ---
+    Operation("GET", f"{_STUDY}/control", control.read_control, "reader",
+              {200: wire_control.RolloutAnswer}, _OPENED),
+    Operation("PUT", f"{_STUDY}/control", control.put_control, "admin",
+              {200: wire_control.RolloutAnswer}, f"{_OPENED} invalid_config",
+              wire_control.ControlBody),
+    Operation("GET", f"{_STUDY}/lift", control.lift, "reader", {200: wire_control.LiftAnswer},
+              f"{_OPENED} no_control", query=wire_control.LiftQuery),
+    Operation("POST", f"{_STUDY}/roll-back", control.roll_back, "admin",
+              {200: wire_control.RolloutAnswer}, f"{_OPENED} invalid_config no_control",
+              wire_control.RollBackBody, needs_body=False),
+    Operation("POST", f"{_STUDY}/resume", control.resume, "admin",
+              {200: wire_control.RolloutAnswer}, _OPENED),
     # --- whole logs ---
     Operation("GET", f"{_STUDY}/export", transfer.export, "reader", {200: None}, _OPENED,
               query=wire.FormatQuery, media=("application/x-ndjson", "text/csv")),

@@ -122,6 +122,11 @@ class StudyBody(Body):
         default=[0.0, 1.0], description="ends of the rewards; null for rewards without ends"
     )
     window_s: float | None = Field(None, gt=0)
+    control: dict[str, Any] | None = Field(
+        None, description="as ``PUT .../control`` takes it; so the two below"
+    )
+    exposure: float = Field(1.0, ge=0, le=1)
+    guardrail: dict[str, Any] | None = None
 
 
 class SpaceBody(Body):
@@ -248,6 +253,8 @@ class StudyAnswer(BaseModel):
     n_rewards: int
     n_pending: int
     n_expired: int
+    state: Literal["tuning", "rolled back"]
+    rollout: dict[str, Any] = Field(description="as ``GET .../control`` answers")
 
 
 class StudiesAnswer(BaseModel):
@@ -286,6 +293,10 @@ class PullAnswer(BaseModel):
     reward: float | None
     rewarded_at: Time | None
     context: Any = None
+    group: Literal["tuned", "control"] | None = Field(
+        None, description="the side of the coin, where there is a control"
+    )
+    propensity: float | None = Field(None, description="how likely that side was")
 
 
 class PullsAnswer(BaseModel):
@@ -344,7 +355,9 @@ class BestAnswer(BaseModel):
 class EventAnswer(BaseModel):
     """Something that happened to a study, as values and in words."""
 
-    kind: Literal["created", "state", "arm", "arms", "space", "drift"]
+    kind: Literal[
+        "created", "state", "arm", "arms", "space", "drift", "control", "rolled back", "resumed"
+    ]
     at: Time
     data: dict[str, Any] = Field(examples=[{"arm": 3, "state": "paused"}])
     text: str = Field(examples=["arm 3 was paused"])

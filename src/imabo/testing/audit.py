@@ -187,10 +187,9 @@ def _check_counters(
     found.compare("counters", "the groups", (snapshot.n_tuned, snapshot.n_control), groups)
     if snapshot.rollout is not None:
         rollout = Rollout.from_document(snapshot.rollout)
-        stored = rollout.control, rollout.arm, rollout.exposure, rollout.state
-        again = recount.rollout
-        logged = again.control, again.arm, again.exposure, again.state
-        found.compare("groups", "the rollout", stored, logged)
+        facts = ("control", "arm", "exposure", "state")
+        kept, logged = ([getattr(one, f) for f in facts] for one in (rollout, recount.rollout))
+        found.compare("groups", "the rollout", kept, logged)
     found.compare("counters", "marked_at", snapshot.marked_at, recount.marked_at)
     waiting = [pull.served_at for pull in pulls if pull.state == "pending"]
     oldest = min(waiting, default=None)

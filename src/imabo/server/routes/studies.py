@@ -9,13 +9,18 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from imabo.checks import checked_record, require_same, stored_oracle, stored_policy
+from imabo.control import Rollout
 from imabo.documents import best_document, event_document, study_document
+from imabo.engine.rollouts import first_change
 from imabo.errors import StudyExists, UnknownStudy
 from imabo.server.access import may_see, require_name
+from imabo.server.bodies import checked
 from imabo.server.context import Context, in_thread, respond
 from imabo.server.problems import invalid_request, unknown_study
 from imabo.server.registry import Registry
+from imabo.server.routes.control import rollout_of
 from imabo.server.wire import EventsQuery, LevelQuery, PruneBody, SpaceBody, StudyBody
+from imabo.server.wire_control import ControlBody
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.study import Study
@@ -41,6 +46,7 @@ async def list_studies(context: Context) -> Response:
 async def create_study(context: Context) -> Response:
     """Create a study; the same one again is harmless, another one of that name is a conflict."""
     body, sent = await context.checked_body(StudyBody)
+    checked(ControlBody, {key: sent[key] for key in ("control", "guardrail") if key in sent})
     registry = context.parts.registry
     require_name(context.caller, body.name)
 
@@ -56,9 +62,13 @@ async def create_study(context: Context) -> Response:
             window_s=body.window_s,
             created_at=registry.clock(),
         )
+        rollout = rollout_of(sent)
+        first = None
+        if rollout is not None:
+            first = first_change(Space.from_dict(sent["space"]), rollout, record.created_at)
         try:
             # The store says who of several made it: one.
-            registry.store.create(record)
+            registry.store.create(record, first)
         except StudyExists:
             require_same(registry.store, record, any_seed=body.seed is None)
             if registry.is_making(registry.store.load(body.name).study.token):
@@ -67,6 +77,8 @@ async def create_study(context: Context) -> Response:
                     "names are unique in a store",
                     "wait until it is there, or choose another name",
                 ) from None
+            if rollout is not None:
+                _put_first(registry.study(body.name), rollout)
             return False, _read(registry, body.name)
         return True, _read(registry, body.name)
 
@@ -123,6 +135,15 @@ async def prune(context: Context) -> Response:
     body, _ = await context.checked_body(PruneBody)
     before = _time_of(body.before)
     return respond({"pruned": await context.with_study(lambda study: study.prune(before))})
+
+
+def _put_first(study: Study, rollout: Rollout) -> None:
+    """Give its first control to a study that is older; one that has or had any keeps it."""
+    study.refresh()
+    if study.rollout == Rollout():
+        study.update_control(
+            rollout.control, exposure=rollout.exposure, guardrail=rollout.guardrail
+        )
 
 
 def _read(registry: Registry, name: str) -> dict[str, Any]:
