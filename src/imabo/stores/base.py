@@ -156,11 +156,6 @@ class NewPull:
     group: Group | None = None
     propensity: float | None = None
 
-    @property
-    def is_coin(self) -> bool:
-        """Whether a coin decided its group."""
-        return self.propensity is not None and self.propensity < 1.0
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

@@ -14,7 +14,7 @@ from imabo.stores.base import ArmRecord, Change, KeptLift, NewArm, NewPull, Stal
 from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
-from imabo.stores.rules import is_milestone, is_wider, superfluous
+from imabo.stores.rules import coin_counts, is_milestone, is_wider, superfluous
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
@@ -164,13 +164,13 @@ class StudyRows:
                 self.contexts[pull.number - 1] = pull.context
             if pull.group is not None and pull.propensity is not None:
                 self.coins[pull.number - 1] = pull.group, pull.propensity
-                self.n_tuned += pull.is_coin and pull.group == "tuned"
-                self.n_control += pull.is_coin and pull.group == "control"
             arm = self.arms[pull.arm]
             arm.n_pulls += 1
             arm.n_pending += 1
             arm.seq = self.seq
         self.n_pending += len(pulls)
+        n_tuned, n_control = coin_counts(pulls)
+        self.n_tuned, self.n_control = self.n_tuned + n_tuned, self.n_control + n_control
         self.keep_milestone(before, at)
 
     def add_arms(self, arms: Sequence[NewArm]) -> None:

@@ -48,7 +48,15 @@ from imabo.stores.rows import (
     to_lift,
     to_snapshot,
 )
-from imabo.stores.rules import RewardCount, Rewarded, is_milestone, is_wider, numbered, superfluous
+from imabo.stores.rules import (
+    RewardCount,
+    Rewarded,
+    coin_counts,
+    is_milestone,
+    is_wider,
+    numbered,
+    superfluous,
+)
 
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again
 _SPACE_AT: Final = len(StudyRow._fields)  # where a row of LOAD goes on with the space
@@ -326,12 +334,12 @@ class PostgresStore(PostgresHistory, PostgresKeys, Store):
 def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
     """What the statements that serve take."""
     counts = Counter([new.arm for new in pulls])
-    coins = Counter([new.group for new in pulls if new.is_coin])
+    n_tuned, n_control = coin_counts(pulls)
     return {
         "group": [new.group for new in pulls],
         "propensity": [new.propensity for new in pulls],
-        "n_tuned": coins["tuned"],
-        "n_control": coins["control"],
+        "n_tuned": n_tuned,
+        "n_control": n_control,
         "at": at,
         "n": len(pulls),
         "number": [new.number for new in pulls],

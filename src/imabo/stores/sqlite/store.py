@@ -39,7 +39,15 @@ from imabo.stores.rows import (
     to_lift,
     to_snapshot,
 )
-from imabo.stores.rules import Rewarded, is_milestone, is_wider, numbered, steady, superfluous
+from imabo.stores.rules import (
+    Rewarded,
+    coin_counts,
+    is_milestone,
+    is_wider,
+    numbered,
+    steady,
+    superfluous,
+)
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
 from imabo.stores.sqlite.history import SQLiteHistory
@@ -346,8 +354,7 @@ def _insert_pulls(
     counts = Counter([new.arm for new in pulls])
     served = [(n, seq, study, arm) for arm, n in counts.items()]
     _check_arms(db.executemany(statements.COUNT_ARMS, served), counts)
-    coins = Counter([new.group for new in pulls if new.is_coin])
-    db.execute(statements.COUNT_PULLS, (len(pulls), coins["tuned"], coins["control"], study))
+    db.execute(statements.COUNT_PULLS, (len(pulls), *coin_counts(pulls), study))
     after = pulls[-1].number if pulls else 0
     before = after - len(pulls)
     if not is_milestone(before, after):
