@@ -164,6 +164,22 @@ class Compared:
             self._live().rollouts.resume()
         return None
 
+    def random_rewards(self) -> tuple[int, float, float]:
+        """Rewards of a random control of the present space: how many, their sum, their squares'.
+
+        On the unit scale where rewards have a range; (0, 0.0, 0.0) without such a control. Nothing
+        selected them, so they tell what serving at random gives.
+        """
+        with self._lock:
+            engine = self._live()
+            replica, rollout = engine.replica, self.rollout
+            control, start = rollout.control, rollout.start
+            if control is None or start is None or not control.is_random:
+                return 0, 0.0, 0.0
+            if start.pull < replica.view.restart.n_pulls:  # of another space, at first
+                return 0, 0.0, 0.0
+            return engine.comparison.caught_up().total.of_control()
+
     @property
     def state(self) -> State:
         """``tuning``, or ``rolled back``: then the control is served to everyone."""

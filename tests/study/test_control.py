@@ -15,6 +15,8 @@ import pytest
 from imabo import Choice, Control, Float, Guardrail, Int, Space, Study, oracles, policies
 from imabo.control import coin_of
 from imabo.errors import InvalidConfig, InvalidSetting, NoControl, ReplayMismatch
+from imabo.insight import read
+from imabo.insight.estimates import random_estimate
 from imabo.policies import Policy
 from imabo.stores import Store
 from imabo.testing.audit import audit
@@ -138,6 +140,19 @@ def test_in_a_small_space_what_the_control_tried_can_still_be_admitted(
     assert study.view.n_spare == 0
     assert {arm.state for arm in study.arms()} == {"active"}
     assert audit(study.store, "study") == []
+
+
+def test_its_rewards_tell_what_serving_at_random_gives() -> None:
+    study = make(control=Control.random(0.5))
+    run(study, 400)
+    drawn = [p.reward for p in study if p.group == "control" and p.reward is not None]
+    n, total, squares = study.random_rewards()
+    assert (n, total, squares) == (len(drawn), sum(drawn), sum(drawn))
+    shown = random_estimate(read(study))
+    assert shown.mean is not None
+    assert abs(shown.mean - 0.6) < 0.1  # half of the draws are large
+    study.update_space(Space(model=Choice("small", "large"), x=Float(0.0, 2.0)))
+    assert study.random_rewards()[0] == 0, "those were of another P0"
 
 
 # --- what survives --------------------------------------------------------------------------------
