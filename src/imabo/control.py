@@ -47,7 +47,7 @@ class Control:
         True
     """
 
-    config: Config | None
+    config: Mapping[str, Any] | None
     share: float = SHARE
 
     def __post_init__(self) -> None:

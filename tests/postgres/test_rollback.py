@@ -8,10 +8,13 @@ from contextlib import ExitStack, closing
 
 from imabo import Control, Float, Space, Study
 from imabo.arms import Pull
+from imabo.client import Client
 from imabo.oracles import Random
 from imabo.policies import IMOSS
+from imabo.server.settings import Settings
 from imabo.stores.postgres import PostgresStore
 from imabo.testing.audit import audit
+from tests.server.running import RunningServer
 from tests.study.test_shared import Hand
 
 LOAD_S = 1.5
@@ -70,3 +73,27 @@ def test_no_ask_after_a_rollback_is_served_by_anything_but_the_control(postgres_
         (place,) = [i for i, entry in enumerate(log) if entry.kind == "rolled back"]
         assert {entry.group for entry in log[place:] if entry.kind == "ask"} == {"control"}
         assert audit(stores[0], "study", is_shared=True) == []
+
+
+def test_two_servers_obey_the_kill_switch_of_either(postgres_url: str) -> None:
+    """Each hears of the other's writes so late that only the database can be what stops it."""
+    settings = Settings(poll_s=30.0)
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(RunningServer(postgres_url, settings=settings)) for _ in range(2)
+        ]
+        clients = [stack.enter_context(Client(server.url)) for server in servers]
+        clients[0].create(
+            "study", Space(x=Float(0.0, 1.0)), policy=IMOSS(warmup=5), oracle=Random(),
+            control=Control({"x": 0.5}, share=0.2),
+        )  # fmt: skip
+        sides = [client.open("study") for client in clients]
+        for side in sides:
+            assert {pull.group for pull in side.ask(60)} == {"tuned", "control"}
+        for switched, other in (sides, sides[::-1]):
+            switched.roll_back(reason="complaints")
+            for side in (other, switched):
+                assert {(p.group, p.config["x"]) for p in side.ask(30)} == {("control", 0.5)}
+            other.resume()
+            assert {pull.group for pull in switched.ask(60)} == {"tuned", "control"}
+        assert audit(servers[0].store, "study", is_shared=True) == []

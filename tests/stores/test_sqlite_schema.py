@@ -171,7 +171,12 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
     with closing(sqlite3.connect(path)) as db:  # back to the version before them
         db.executescript(
             "DROP TABLE memories; DROP TABLE milestones; DROP INDEX events_changes; "
-            "DROP INDEX pulls_admitting; PRAGMA user_version = 3"
+            "DROP INDEX pulls_admitting; DROP INDEX pulls_outcomes; DROP TABLE lifts; "
+            'DROP TABLE rollouts; ALTER TABLE pulls DROP COLUMN "group"; '
+            "ALTER TABLE pulls DROP COLUMN propensity; "
+            "ALTER TABLE studies DROP COLUMN rollout_seq; "
+            "ALTER TABLE studies DROP COLUMN n_tuned; "
+            "ALTER TABLE studies DROP COLUMN n_control; PRAGMA user_version = 3"
         )
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store, create=False)

@@ -49,7 +49,7 @@ def test_no_view_serves_another_rollout_than_the_newest(store: Store) -> None:
     one.roll_back(reason="3 am")
     assert two.state == "tuning", "it has not heard of it"
     assert {pull.arm for pull in two.ask(40)} == {1}
-    assert two.state == "rolled back"
+    assert two.rollout.state == "rolled back"
     two.resume()
     groups = Counter(pull.group for pull in one.ask(200))
     assert groups["tuned"] > groups["control"] > 0
