@@ -45,9 +45,9 @@ class LiftBook:
         if self.n % _EVERY == 0:
             self.n_wrong += self.covered() is False
 
-    def covered(self) -> bool | None:
+    def covered(self, ends: tuple[float, float] | None = None) -> bool | None:
         """Whether the interval holds the truth now; None where there is none."""
-        ends = self._player.lift() if self.n else None
+        ends = ends or (self._player.lift() if self.n else None)
         return None if ends is None else ends[0] <= self._total / self.n <= ends[1]
 
     def values(self, played: int) -> dict[str, Any]:
@@ -55,6 +55,6 @@ class LiftBook:
         ends = self._player.lift() if self.n else None
         return {
             "tuned_regret": self.tuned_regret * played / max(self.n_tuned, 1),
-            "lift_covered": self.covered(),
+            "lift_covered": None if ends is None else self.covered(ends),
             "lift_width": None if ends is None else ends[1] - ends[0],
         }
