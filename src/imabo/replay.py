@@ -17,7 +17,7 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
-from imabo.control import Control, coin_of
+from imabo.control import Control, coin_of, drawn
 from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.asks import checked_request
@@ -284,9 +284,14 @@ def _is_of_service(engine: Engine, entry: Entry) -> bool:
     if entry.get("kind") != "ask" or replica.rollout is None:
         return False
     coin = coin_of(replica.record.seed, replica.view.totals.n_pulls + 1)
-    group, propensity = replica.rollout.group(coin)
-    other = None if propensity is None else 1.0 - propensity
-    return entry.get("group") not in (None, group) and entry.get("propensity") == other
+    # The other side of the coin has the other end of [0, 1).
+    sides = [replica.rollout.group(end) for end in (0.0, 1.0)]
+    found = entry.get("group"), entry.get("propensity")
+    if found not in sides:
+        return False
+    is_draw = found[0] == "control" and replica.rollout.arm is None
+    is_other = is_draw and entry.get("config") != drawn(replica.view.space, coin)
+    return is_other or found != replica.rollout.group(coin)
 
 
 def _control_arm(engine: Engine) -> int | None:

@@ -76,7 +76,7 @@ def test_each_request_has_a_coin_of_its_own(store: Store, control: Control) -> N
     assert audit(store, "study", is_shared=True) == []
 
 
-@pytest.mark.parametrize("control", [Control(TODAY, share=0.25), Control.random(0.25)])
+@pytest.mark.parametrize("control", [Control(TODAY, share=0.1), Control.random(0.3)])
 def test_what_a_service_served_is_followed_by_a_replay(store: Store, control: Control) -> None:
     one, two = pair(store, control)
     for study in (one, two, one):
