@@ -95,8 +95,8 @@ class ActiveSet:
     the oracle's model last said of each arm, see ``Beliefs``; 0 where it said nothing).
     ``model_state`` is what that model wanted to start from next time; None before it said anything.
     ``n_now`` and ``sums_now`` are the number and the sum of the rewards that still speak of now, as
-    far as the study's ``memory`` tells; without one, all of them. Retired arms that came in for the
-    control (``n_spare``) teach, too, and are not ``in`` the set: an oracle may propose them.
+    far as the study's ``memory`` tells; without one, all of them. Arms that only a control served
+    (``n_spare``) are retired from the start, and not ``in`` the set: an oracle may propose them.
 
     Example:
         >>> from imabo import Float, Space
@@ -142,7 +142,7 @@ class ActiveSet:
         self.skill = 1.0
         self.memory: Memory | None = None
         self.configs: list[Config] = []
-        self.n_servable = self.n_retired = self.n_unrewarded = self.n_spare = 0
+        self.n_servable = self.n_retired = self.n_unrewarded = 0
         self._low, self._scale = 0.0, 1.0
         if reward_range is not None:
             low, high = usable_range(reward_range)
@@ -150,7 +150,7 @@ class ActiveSet:
         self._n_configs = space.n_configs
         self._moment_due_at = LEAST_SPACING
         self._rows: dict[int, int] = {}
-        self._of_control: set[int] = set()  # rows that came in for the control
+        self._spare: set[int] = set()  # rows that only the control served
         self._identities: dict[str, int] = {}
         self._columns: dict[str, NDArray[Any]] = {}
         self._allocate(16)
@@ -202,7 +202,12 @@ class ActiveSet:
 
     def is_spare(self, row: int) -> bool:
         """Whether only the control served an arm: an oracle may still propose it."""
-        return row in self._of_control and bool(self.retired[row])
+        return row in self._spare
+
+    @property
+    def n_spare(self) -> int:
+        """How many of them there are."""
+        return len(self._spare)
 
     @property
     def n_growing(self) -> int:
@@ -290,15 +295,13 @@ class ActiveSet:
         state: ArmState = "active",
         mutated: str | None = None,
         tally: Tally | None = None,
-        is_control: bool = False,
+        is_spare: bool = False,
     ) -> int:
-        """Add a row for an arm; returns its row. ``is_control``: it came in for the control."""
+        """Add a row for an arm; returns its row."""
         row = len(self.configs)
         if row == len(self._columns["ids"]):
             self._allocate(2 * row)
         self.configs.append(config)
-        if is_control:
-            self._of_control.add(row)
         self._rows[arm] = row
         self._identities[self.space.identity(config)] = row
         columns = self._columns
@@ -310,7 +313,7 @@ class ActiveSet:
         self._expose()
         if tally is not None:
             self.put_tally(row, tally)
-        self.put_state(row, state)
+        self.put_state(row, state, is_spare=is_spare)
         return row
 
     def put_tally(self, row: int, tally: Tally) -> None:
@@ -326,14 +329,12 @@ class ActiveSet:
         columns["marked_sums"][row] = usable_sum(tally.marked_sum, tally.marked_rewards)
         self._refresh_mean(row)
 
-    def put_state(self, row: int, state: ArmState) -> None:
+    def put_state(self, row: int, state: ArmState, *, is_spare: bool = False) -> None:
         """Set whether a row can be served and whether it counts in the growth schedule."""
         columns = self._columns
         self.n_servable += int(state == "active") - int(columns["servable"][row])
-        more_retired = int(state == "retired") - int(columns["retired"][row])
-        self.n_retired += more_retired
-        if row in self._of_control:
-            self.n_spare += more_retired
+        self.n_retired += int(state == "retired") - int(columns["retired"][row])
+        (self._spare.add if is_spare else self._spare.discard)(row)
         columns["servable"][row] = state == "active"
         columns["retired"][row] = state == "retired"
 

@@ -421,3 +421,43 @@ def test_a_good_study_is_left_alone() -> None:
     study = make(guardrail=Guardrail(margin=0.02))
     run(study, 800)
     assert study.state == "tuning"
+
+
+def test_an_arm_that_is_retired_by_hand_stays_so(store: Store) -> None:
+    """Also one that came in for the control, in a space where an oracle would propose it."""
+    study = make(store, space=TINY, control=Control({"model": "small", "n": 1}, share=0.5))
+    study.retire(1)
+    run(study, 100)
+    assert {pull.arm for pull in study if pull.group == "control"} == {1}
+    assert 1 not in {pull.arm for pull in study if pull.group == "tuned"}
+    assert audit(store, "study") == []
+
+
+def test_a_draw_of_a_random_control_may_be_retired_for_good(store: Store) -> None:
+    study = make(store, space=TINY, control=Control.random(0.9), policy=policies.IMOSS(warmup=1))
+    while not study.view.n_spare:
+        study.ask()
+    spare = next(arm for arm in study.arms() if arm.state == "retired")
+    study.retire(spare.id)
+    assert study.view.n_spare == 0
+    run(study, 150)
+    tuned = {pull.arm for pull in study if pull.group == "tuned"}
+    assert spare.id not in tuned
+    assert study.n_arms == 6
+    again = Study.open("study", store=store, clock=clock())
+    assert (again.view.n_spare, again.view.n_retired) == (study.view.n_spare, 1)
+    assert audit(store, "study") == []
+
+
+def test_draws_of_a_random_control_stay_what_they_are_in_another_space(store: Store) -> None:
+    study = make(store, control=Control.random(0.5))
+    run(study, 60)
+    n_spare = study.view.n_spare
+    study.update_space(Space(model=Choice("small", "large"), x=Float(0.0, 0.5)))
+    fewer = study.view.n_spare
+    assert 0 < fewer < n_spare
+    run(study, 30)
+    study.update_space(SPACE)
+    assert study.view.n_spare >= n_spare
+    assert Study.open("study", store=store).view.n_spare == study.view.n_spare
+    assert audit(store, "study") == []

@@ -18,6 +18,7 @@ from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores.base import (
+    SPARE,
     Change,
     NewArm,
     NewPull,
@@ -173,9 +174,9 @@ class Replica:
         """Put an arm that only the control serves into a draft and into the view."""
         new = self.new_arm(Proposal(config, origin="control"), now)
         draft.arms.append(new)
-        draft.states[new.id] = "retired", None
+        draft.states[new.id] = SPARE
         row = self._show(new)
-        self.view.put_state(row, "retired")
+        self.view.put_state(row, "retired", is_spare=True)
         return row
 
     def new_arm(self, proposal: Proposal, now: float, further: int = 0) -> NewArm:
@@ -289,17 +290,16 @@ class Replica:
             self._seq, self._last_at = seq, now
             for new in change.arms:
                 self._show(new)
-            for arm, (state, _) in change.states.items():
+            for arm, both in change.states.items():
                 row = self.view.row_of(arm)
                 if row is not None:
-                    self.view.put_state(row, state)
+                    self.view.put_state(row, both[0], is_spare=both == SPARE)
             if change.rollout is not None:
                 self.rollout, self.rollout_seq = Rollout.from_document(change.rollout), seq
 
     def _show(self, new: NewArm) -> int:
         self.n_arms += 1
-        is_control = new.origin == "control"
-        return self.view.admit(new.id, new.config, mutated=new.mutated, is_control=is_control)
+        return self.view.admit(new.id, new.config, mutated=new.mutated)
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -372,11 +372,11 @@ class Replica:
         view = self.view
         for arm in snapshot.arms:
             self.n_arms = max(self.n_arms, arm.id)
-            row = view.row_of(arm.id)
+            row, is_spare = view.row_of(arm.id), (arm.state, arm.retired_from) == SPARE
             if row is not None:
                 view.put_tally(row, arm.tally)
-                view.put_state(row, arm.state)
-            elif arm.retired_from is None and view.space.allows(arm.config):
+                view.put_state(row, arm.state, is_spare=is_spare)
+            elif (arm.retired_from is None or is_spare) and view.space.allows(arm.config):
                 config = view.space.validate(arm.config)
                 row = view.admit(
                     arm.id,
@@ -384,7 +384,7 @@ class Replica:
                     state=arm.state,
                     mutated=arm.mutated,
                     tally=arm.tally,
-                    is_control=arm.origin == "control",
+                    is_spare=is_spare,
                 )
                 # Known by its form in this space (which may round it), served as it was admitted.
                 view.configs[row] = dict(arm.config)

@@ -86,6 +86,9 @@ __all__ = [
 NO_STATES: Final[Mapping[int, tuple[ArmState, ArmState | None]]] = MappingProxyType({})
 
 
+SPARE: Final[tuple[ArmState, ArmState | None]] = ("retired", "retired")
+
+
 class StaleView(Exception):
     """The study changed since the view was read; refresh it and decide again."""
 
@@ -123,7 +126,8 @@ class ArmRecord:
     """An arm as the store has it.
 
     ``retired_from`` is the state of an arm before the space stopped allowing it and so retired it;
-    it goes back to that state when a later space allows it again.
+    it goes back to that state when a later space allows it again. One that only a control served is
+    retired from the start (``SPARE``): nobody gave it up.
     """
 
     id: int

@@ -11,7 +11,7 @@ from imabo.control import Control, Rollout, coin_of
 from imabo.drift import Drift, forget, remember
 from imabo.policies.base import Decision, Draws, Expand, Policy
 from imabo.space import Space
-from imabo.stores.base import ArmRecord, LogEntry, StudyRecord
+from imabo.stores.base import SPARE, ArmRecord, LogEntry, StudyRecord
 
 _ADMITTING: Final = ("warmup", "expand", "prepared")
 
@@ -211,7 +211,7 @@ class Recount:
             self._report("groups", f"pull {number} served arm {arm} and not the control, {control}")
         if arm not in self._books:
             self._admit(arm)
-            self._put_state(arm, "retired")
+            self._put_state(arm, *SPARE)
 
     def _is_spare(self, arm: int) -> bool:
         row = self.view.row_of(arm)
@@ -262,8 +262,7 @@ class Recount:
         if record.config in self.view:
             self._report("arms", f"arm {arm} was an arm already: {record.config!r}")
         self._books[arm] = _Book()
-        is_control = record.origin == "control"
-        self.view.admit(arm, record.config, mutated=record.mutated, is_control=is_control)
+        self.view.admit(arm, record.config, mutated=record.mutated)
 
     # --- feedback -------------------------------------------------------------------------------
 
@@ -295,14 +294,14 @@ class Recount:
 
     # --- changes by hand ------------------------------------------------------------------------
 
-    def _put_state(self, arm: int, state: ArmState) -> None:
+    def _put_state(self, arm: int, state: ArmState, retired_from: ArmState | None = None) -> None:
         book, row = self._books.get(arm), self.view.row_of(arm)
         if book is None:
             self._report("arms", f"arm {arm} became {state} and is not there")
             return
-        book.state, book.retired_from = state, None
+        book.state, book.retired_from = state, retired_from
         if row is not None:
-            self.view.put_state(row, state)
+            self.view.put_state(row, state, is_spare=(state, retired_from) == SPARE)
 
     def _update_space(self, space: Space) -> None:
         self._space = space
@@ -311,7 +310,7 @@ class Recount:
             allowed = space.allows(self._records[arm].config)
             if book.state != "retired" and not allowed:
                 book.retired_from, book.state = book.state, "retired"
-            elif book.retired_from is not None and allowed:
+            elif book.retired_from not in (None, "retired") and allowed:
                 book.state, book.retired_from = book.retired_from, None
             n_growing += book.state != "retired"
         old = self.view
@@ -330,7 +329,8 @@ class Recount:
         )
         for arm, book in self._books.items():
             record = self._records[arm]
-            if book.retired_from is None and self._space.allows(record.config):
+            is_spare = (book.state, book.retired_from) == SPARE
+            if (book.retired_from is None or is_spare) and self._space.allows(record.config):
                 config = self._space.validate(record.config)
                 row = view.admit(
                     arm,
@@ -338,7 +338,7 @@ class Recount:
                     state=book.state,
                     mutated=record.mutated,
                     tally=book.tally,
-                    is_control=record.origin == "control",
+                    is_spare=is_spare,
                 )
                 view.configs[row] = dict(record.config)
         return view
