@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -45,7 +46,9 @@ def test_the_truth_is_the_average_over_the_rewarded_requests() -> None:
     assert book.values(3)["tuned_regret"] == pytest.approx(3 * 0.6 / 2)
 
 
-def evidence(covered: list[bool | None], wrong: list[int], fired: list[int | None]) -> Evidence:
+def evidence(
+    covered: Sequence[bool | None], wrong: Sequence[int], fired: Sequence[int | None]
+) -> Evidence:
     rows: list[dict[str, Any]] = [
         {"problem": "p", "method": "m", "delay": None, "seed": seed, "checkpoints": [300],
          "lift_covered": [one], "lift_wrong": n, "rolled_back": at}
