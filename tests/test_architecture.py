@@ -25,23 +25,16 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"errors", "markup", "spelling"},
-    {
-        "space",
-        "memory",
-        "magnitude",
-        "beliefs",
-        "counters",
-        "settings",
-        "objective",
-        "spending",
-        "facts",
-    },
+    {"space", "memory", "magnitude", "beliefs", "counters", "admitted", "settings", "objective"}
+    | {"spending", "facts"},
     {"arms"},
     {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {
         "checks",
+        "compared",
+        "control",
         "defaults",
         "documents",
         "events",
@@ -49,6 +42,7 @@ LAYERS: list[set[str]] = [
         "recommend",
         "export",
         "frames",
+        "lifting",
         "replay",
         "study",
         "study_changes",
@@ -97,6 +91,7 @@ CODES = {
     "UnknownStudy": "unknown_study",
     "StudyExists": "study_exists",
     "NothingToServe": "nothing_to_serve",
+    "NoControl": "no_control",
     "NoRewards": "no_rewards",
     "MissingData": "missing_data",
     "MissingExtra": "missing_extra",

@@ -4,9 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
+from imabo.control import Control
 from imabo.decorator import tuned
 from imabo.engine.requests import Request, Reward
+from imabo.evaluation import Guardrail
 from imabo.events import Event
+from imabo.lifting import LiftReport
 from imabo.objective import Limit, Objective, Signal
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
@@ -23,9 +26,12 @@ __all__ = [
     "Best",
     "Choice",
     "Client",
+    "Control",
     "Event",
     "Float",
+    "Guardrail",
     "Int",
+    "LiftReport",
     "Limit",
     "Objective",
     "Pull",

@@ -10,16 +10,17 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from imabo.admitted import Arm as Arm
+from imabo.admitted import ArmState as ArmState
+from imabo.admitted import Group as Group
+from imabo.admitted import Origin as Origin
+from imabo.admitted import PullState as PullState
 from imabo.beliefs import Beliefs as Beliefs  # beside the columns that show them
 from imabo.counters import Restart as Restart
 from imabo.counters import Tally as Tally
 from imabo.counters import Totals as Totals
 from imabo.counters import usable_totals as usable_totals
-from imabo.facts import Arm as Arm  # what the rows of the columns, and their requests, are
-from imabo.facts import ArmState as ArmState
-from imabo.facts import Origin as Origin
 from imabo.facts import Pull as Pull
-from imabo.facts import PullState as PullState
 from imabo.facts import make_id as make_id
 from imabo.facts import number_of as number_of
 from imabo.magnitude import usable_range, usable_squares, usable_sum
@@ -50,7 +51,8 @@ class ActiveSet:
     the oracle's model last said of each arm, see ``Beliefs``; 0 where it said nothing).
     ``model_state`` is what that model wanted to start from next time; None before it said anything.
     ``n_now`` and ``sums_now`` are the number and the sum of the rewards that still speak of now, as
-    far as the study's ``memory`` tells; without one, all of them.
+    far as the study's ``memory`` tells; without one, all of them. Arms that only a control served
+    (``n_spare``) are retired from the start, and not ``in`` the set: an oracle may propose them.
 
     Example:
         >>> from imabo import Float, Space
@@ -105,6 +107,7 @@ class ActiveSet:
         self._n_configs = space.n_configs
         self._moment_due_at = LEAST_SPACING
         self._rows: dict[int, int] = {}
+        self._spare: set[int] = set()  # rows that only the control served
         self._identities: dict[str, int] = {}
         self._columns: dict[str, NDArray[Any]] = {}
         self._allocate(16)
@@ -135,7 +138,8 @@ class ActiveSet:
         return len(self.configs)
 
     def __contains__(self, config: object) -> bool:
-        return isinstance(config, dict) and self.space.identity(config) in self._identities
+        row = self.row_of_config(config) if isinstance(config, dict) else None
+        return row is not None and not self.is_spare(row)
 
     def row_of(self, arm: int) -> int | None:
         """The row of an arm, or None when the current space does not allow that arm."""
@@ -153,6 +157,15 @@ class ActiveSet:
         """The state of a row."""
         return "retired" if self.retired[row] else "active" if self.servable[row] else "paused"
 
+    def is_spare(self, row: int) -> bool:
+        """Whether only the control served an arm: an oracle may still propose it."""
+        return row in self._spare
+
+    @property
+    def n_spare(self) -> int:
+        """How many of them there are."""
+        return len(self._spare)
+
     @property
     def n_growing(self) -> int:
         """|M_t| of the growth schedule: the arms that are not retired."""
@@ -161,7 +174,7 @@ class ActiveSet:
     @property
     def exhausted(self) -> bool:
         """Whether every configuration of a finite space is an arm already."""
-        return self._n_configs is not None and len(self.configs) >= self._n_configs
+        return self._n_configs is not None and len(self) - self.n_spare >= self._n_configs
 
     @property
     def overall_mean(self) -> float:
@@ -239,6 +252,7 @@ class ActiveSet:
         state: ArmState = "active",
         mutated: str | None = None,
         tally: Tally | None = None,
+        is_spare: bool = False,
     ) -> int:
         """Add a row for an arm; returns its row."""
         row = len(self.configs)
@@ -258,7 +272,7 @@ class ActiveSet:
         self._expose()
         if tally is not None:
             self.put_tally(row, tally)
-        self.put_state(row, state)
+        self.put_state(row, state, is_spare=is_spare)
         return row
 
     def put_tally(self, row: int, tally: Tally) -> None:
@@ -274,11 +288,12 @@ class ActiveSet:
         columns["marked_sums"][row] = usable_sum(tally.marked_sum, tally.marked_rewards)
         self._refresh_mean(row)
 
-    def put_state(self, row: int, state: ArmState) -> None:
+    def put_state(self, row: int, state: ArmState, *, is_spare: bool = False) -> None:
         """Set whether a row can be served and whether it counts in the growth schedule."""
         columns = self._columns
         self.n_servable += int(state == "active") - int(columns["servable"][row])
         self.n_retired += int(state == "retired") - int(columns["retired"][row])
+        (self._spare.add if is_spare else self._spare.discard)(row)
         columns["servable"][row] = state == "active"
         columns["retired"][row] = state == "retired"
 

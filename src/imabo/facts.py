@@ -1,39 +1,16 @@
-"""An arm and a pull as a study shows them, and the ids of pulls."""
+"""A pull as a study shows it, and the ids of pulls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from imabo.admitted import Group, PullState
 from imabo.space import Config
 
-ArmState = Literal["active", "paused", "retired"]
-Origin = Literal["warmup", "oracle", "baseline", "manual"]
-PullState = Literal["pending", "rewarded", "expired"]
-
 _LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """A configuration that was admitted, with what is known of it now.
-
-    ``mean`` is in the study's own reward units and None before the first reward. ``parent`` is the
-    arm that a local oracle mutated to get this one.
-    """
-
-    id: int
-    config: Config
-    origin: Origin
-    state: ArmState
-    n_pulls: int
-    n_rewards: int
-    n_pending: int
-    mean: float | None
-    parent: int | None
-    admitted_at: datetime
 
 
 @dataclass(slots=True)
@@ -43,9 +20,11 @@ class Pull:
     ``reason`` says why this arm: ``warmup``, ``expand`` and ``prepared`` admitted it for this very
     request (drawn from P0, proposed now, proposed in the background), ``index`` served a known arm,
     ``waiting`` served a known one because no proposal was ready, and ``default`` stands for a
-    service that did not answer. ``context`` and ``key`` are the caller's own, and ``part`` counts
-    the pulls of a key from 0. ``signals`` are those that were reported
-    so far. Inside ``with study.serve()`` set ``reward`` to report it.
+    service that did not answer, and ``control`` served the control. ``context`` and ``key`` are the
+    caller's own, and ``part`` counts the pulls of a key from 0. ``signals`` are those that were
+    reported so far. Inside ``with study.serve()`` set ``reward`` to report it.
+
+    With a control, a coin chose the ``group``, which was as likely as ``propensity`` says.
     """
 
     id: str
@@ -59,6 +38,8 @@ class Pull:
     context: Any = None
     key: str | None = None
     part: int = 0
+    group: Group | None = None
+    propensity: float | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -127,7 +127,7 @@ def arrow_of(columns: Columns, kinds: Mapping[str, str]) -> pyarrow.Table:
         "bool": pyarrow.bool_(), "int": pyarrow.int64(), "float": pyarrow.float64(),
         "str": pyarrow.string(), "json": pyarrow.string(),
     }  # fmt: skip
-    whole = ("arm", "n_pulls", "n_rewards", "n_pending", "parent")
+    whole = ("arm", "part", "n_pulls", "n_rewards", "n_pending", "parent")
     arrays = {}
     for name, values in columns.items():
         kind = kinds.get(name)

@@ -30,6 +30,7 @@ def lines_of(study: Study) -> list[str]:
     return text.getvalue().splitlines()
 
 
+@pytest.mark.service
 def test_processes_of_two_versions_end_with_the_newest(sqlite_url: str) -> None:
     race_in_processes(sqlite_url)
 

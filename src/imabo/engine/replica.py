@@ -7,18 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from imabo.arms import ActiveSet, Pull, number_of
+from imabo.arms import ActiveSet, ArmState, Pull, number_of
 from imabo.checks import EARLIEST, LATEST, checked_time
+from imabo.control import Rollout
 from imabo.counters import usable_totals
 from imabo.documents import to_pull
 from imabo.engine.expiry import Expiry
+from imabo.engine.settled import oldest_at, settings_of, spending_of
 from imabo.errors import ImaboError, RewardConflict, UnknownPull
-from imabo.objective import Objective, Signal
 from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
 from imabo.space.scalars import show
-from imabo.spending import Spending
 from imabo.stores.base import (
+    SPARE,
     Change,
     NewArm,
     NewPull,
@@ -27,11 +28,9 @@ from imabo.stores.base import (
     Report,
     Reported,
     Rewarded,
-    Settings,
     Snapshot,
     StaleView,
     Store,
-    StudyRecord,
     steady,
 )
 from imabo.stores.refusals import study_replaced
@@ -51,6 +50,7 @@ class Draft:
     beliefs: dict[str, Any] | None = None
     memory: dict[str, Any] | None = None
     mark_at: int | None = None
+    states: dict[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
 
 
 class Replica:
@@ -68,12 +68,16 @@ class Replica:
         space_version: Number of the view's space.
         n_arms: Arms ever admitted.
         expiry: When pulls are past their window.
+        rollout: Who is served with a control; None where there never was one.
+        rollout_seq: Its version.
     """
 
     view: ActiveSet
     space_version: int
     n_arms: int
     expiry: Expiry
+    rollout: Rollout | None
+    rollout_seq: int
     _seq: int
     _last_at: float
     _is_torn: bool
@@ -160,9 +164,23 @@ class Replica:
 
     def admit(self, proposal: Proposal, draft: Draft, now: float) -> int:
         """Put a new arm into a draft and into the view, which is ahead; returns its row."""
+        known = self.view.row_of_config(proposal.config)
+        if known is not None:  # one that only the control served until now
+            draft.states[int(self.view.ids[known])] = "active", None
+            self.view.put_state(known, "active")
+            return known
         new = self.new_arm(proposal, now)
         draft.arms.append(new)
         return self._show(new)
+
+    def admit_spare(self, config: Config, draft: Draft, now: float) -> int:
+        """Put an arm that only the control serves into a draft and into the view."""
+        new = self.new_arm(Proposal(config, origin="control"), now)
+        draft.arms.append(new)
+        draft.states[new.id] = SPARE
+        row = self._show(new)
+        self.view.put_state(row, "retired", is_spare=True)
+        return row
 
     def new_arm(self, proposal: Proposal, now: float, further: int = 0) -> NewArm:
         """The next arm, after ``further`` others, for the store; the view does not have it yet."""
@@ -181,7 +199,11 @@ class Replica:
         record = self.record
         if draft.is_loose:
             placed = self.store.serve_known(
-                record.name, token=record.token, at=now, pulls=draft.pulls
+                record.name,
+                token=record.token,
+                at=now,
+                pulls=draft.pulls,
+                rollout=self.rollout_seq,
             )
             if placed.seq == self._seq + 1:  # else others wrote, and the view is a moment old
                 self._seq = placed.seq
@@ -195,6 +217,7 @@ class Replica:
                 mark_at=draft.mark_at,
                 beliefs=draft.beliefs,
                 memory=draft.memory,
+                states=draft.states,
                 token=record.token,
             )
             placed = Placed(self._seq, draft.pulls[0].number, now)
@@ -203,8 +226,8 @@ class Replica:
 
     def take_back(self, draft: Draft) -> None:
         """Take a draft out of the view where it is nothing but counts; else it is read again."""
-        is_counts = not draft.arms and draft.mark_at is None and draft.memory is None
-        if is_counts and not any(pull.uses for pull in draft.pulls):
+        is_counts = not (draft.arms or draft.states or any(pull.uses for pull in draft.pulls))
+        if is_counts and draft.mark_at is None and draft.memory is None:
             for pull in draft.pulls:
                 self.view.count_pull(self.view.row_of(pull.arm), -1)
             self._is_torn = False
@@ -305,10 +328,12 @@ class Replica:
             self._seq, self._last_at = seq, now
             for new in change.arms:
                 self._show(new)
-            for arm, (state, _) in change.states.items():
+            for arm, both in change.states.items():
                 row = self.view.row_of(arm)
                 if row is not None:
-                    self.view.put_state(row, state)
+                    self.view.put_state(row, both[0], is_spare=both == SPARE)
+            if change.rollout is not None:
+                self.rollout, self.rollout_seq = Rollout.from_document(change.rollout), seq
 
     def _show(self, new: NewArm) -> int:
         self.n_arms += 1
@@ -377,9 +402,10 @@ class Replica:
         )
         self.view.spending = spending_of(snapshot.study)
         self.n_arms = 0
+        self.rollout, self.rollout_seq = None, 0
         self.space_version = snapshot.space_version
         self._last_at = snapshot.last_at
-        self.expiry = Expiry(self.record.window_s, _oldest_at(snapshot))
+        self.expiry = Expiry(self.record.window_s, oldest_at(snapshot))
         self._merge(snapshot)
         self._is_torn = False
 
@@ -387,14 +413,19 @@ class Replica:
         view, spending = self.view, self.view.spending
         for arm in snapshot.arms:
             self.n_arms = max(self.n_arms, arm.id)
-            row = view.row_of(arm.id)
+            row, is_spare = view.row_of(arm.id), (arm.state, arm.retired_from) == SPARE
             if row is not None:
                 view.put_tally(row, arm.tally)
-                view.put_state(row, arm.state)
-            elif arm.retired_from is None and view.space.allows(arm.config):
+                view.put_state(row, arm.state, is_spare=is_spare)
+            elif (arm.retired_from is None or is_spare) and view.space.allows(arm.config):
                 config = view.space.validate(arm.config)
                 row = view.admit(
-                    arm.id, config, state=arm.state, mutated=arm.mutated, tally=arm.tally
+                    arm.id,
+                    config,
+                    state=arm.state,
+                    mutated=arm.mutated,
+                    tally=arm.tally,
+                    is_spare=is_spare,
                 )
                 # Known by its form in this space (which may round it), served as it was admitted.
                 view.configs[row] = dict(arm.config)
@@ -406,31 +437,13 @@ class Replica:
             view.load_beliefs(snapshot.beliefs)
         if snapshot.memory is not None:
             view.load_memory(snapshot.memory)
+        if snapshot.rollout is not None:
+            self.rollout = Rollout.from_document(snapshot.rollout)
+            self.rollout_seq = snapshot.rollout_seq
         view.totals = usable_totals(snapshot.totals)
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at
         if snapshot.last_at < self._last_at:  # a clock was set back: what comes is due earlier
-            self.expiry.put_oldest(_oldest_at(snapshot))
+            self.expiry.put_oldest(oldest_at(snapshot))
         self._last_at = snapshot.last_at
         self._seq = snapshot.seq
-
-
-def settings_of(record: StudyRecord) -> Settings:
-    """What of a study's record may change."""
-    changing = record.reward_range, record.window_s, record.revision
-    return Settings(*changing, record.signals, record.objective)
-
-
-def spending_of(record: StudyRecord) -> Spending | None:
-    """What the arms of a study use of its budgets and limits; None without an objective."""
-    if record.objective is None:
-        return None
-    signals = {name: Signal.restore(one) for name, one in (record.signals or {}).items()}
-    constraints = Objective.restore(record.objective).constraints
-    return Spending(constraints, signals) if constraints else None
-
-
-def _oldest_at(snapshot: Snapshot) -> float:
-    """A time that no pull which waits, or is to come, was served before."""
-    oldest = snapshot.oldest_pending_at
-    return snapshot.last_at if oldest is None else min(oldest, snapshot.last_at)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from imabo.arms import PullState
+from imabo.arms import Group, PullState
 
 # Why a pull was served that brought its arm in; the index of such pulls has the same words.
 ADMITTING: Final = ("warmup", "expand", "prepared")
@@ -27,6 +27,8 @@ class PullRecord:
     context: Any = None
     key: str | None = None
     part: int = 0
+    group: Group | None = None
+    propensity: float | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -36,22 +38,41 @@ class LogEntry:
 
     They are in the order of ``seq``, and of the pulls.
 
-    For an ask, ``pull`` and ``arm`` say what was served, and ``data`` has its ``context``, its
-    ``key`` and its ``part`` of that key, where it has them; for a
-    tell, ``reward`` is its value, and ``data`` has
-    the ``signals`` that came with it; those that came alone are of kind ``signal``.
+    For an ask, ``pull`` and ``arm`` say what was served, ``group`` and ``propensity`` what the coin
+    said where there is a control, and ``data`` has its ``context``, its ``key`` and its ``part`` of
+    that key, where it has them; for a tell, ``reward`` is its value, and ``data`` has the
+    ``signals`` that came with it; those that came alone are of kind ``signal``.
     """
 
     seq: int
     kind: Literal[
-        "ask", "tell", "signal", "expire", "state", "arm", "arms", "space", "settings", "drift"
-    ]
+        "ask", "tell", "signal", "expire", "state", "arm", "arms", "space", "settings", "drift",
+        "control", "rolled back", "resumed",
+    ]  # fmt: skip
     at: float
     pull: int | None = None
     arm: int | None = None
     reason: str | None = None
     reward: float | None = None
     data: Mapping[str, Any] | None = None
+    group: Group | None = None
+    propensity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRecord:
+    """A reward of a request that a coin gave to one of two groups.
+
+    ``seq`` is that of the transaction that recorded the reward; ``propensity`` the probability of
+    the pull's own group, strictly between 0 and 1.
+    """
+
+    seq: int
+    number: int
+    at: float
+    reward: float
+    group: Group
+    propensity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +136,15 @@ class History(ABC):
 
         A pull admitted its arm when its reason is one of ``ADMITTING``. Arms that came in by hand,
         whose reward has not come or whose pull was pruned are left out. Never reads any other pull.
+        """
+
+    @abstractmethod
+    def outcomes(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[OutcomeRecord]:
+        """Rewards of pulls that a coin decided, in order of (seq, number), after such a place.
+
+        Never reads any other pull: those whose propensity is 1, or that have none, do not count.
         """
 
     @abstractmethod

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
-from imabo.arms import Restart
+from imabo.arms import ArmState, Restart
 from imabo.errors import RewardConflict, StoreError
 from imabo.settings import check_count, check_number
 from imabo.stores.base import (
+    NO_STATES,
     ArmRecord,
     Change,
     Expired,
+    KeptLift,
     NewArm,
     NewPull,
     Placed,
@@ -27,13 +27,13 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.postgres import statements
+from imabo.stores.postgres import statements, writes
 from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections
 from imabo.stores.postgres.history import LARGEST, PostgresHistory
 from imabo.stores.postgres.keys import PostgresKeys
 from imabo.stores.postgres.outbox import PostgresOutbox, add_study_event, forget_study
-from imabo.stores.postgres.pool import DEFAULT_S, MOST, LimitedConnection
+from imabo.stores.postgres.pool import DEFAULT_S, MOST
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.statements import Served
 from imabo.stores.refusals import misfit, study_exists
@@ -44,12 +44,17 @@ from imabo.stores.rows import (
     StudyHead,
     StudyRow,
     dump,
-    of_settings,
     of_space,
     of_study,
+    to_lift,
     to_snapshot,
 )
-from imabo.stores.rules import RewardCount, Rewarded, is_milestone, is_wider, numbered, superfluous
+from imabo.stores.rules import (
+    RewardCount,
+    Rewarded,
+    is_milestone,
+    numbered,
+)
 from imabo.stores.signalling import Goal, ReportCount
 
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again
@@ -93,13 +98,16 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
 
     # --- studies --------------------------------------------------------------------------------
 
-    def create(self, study: StudyRecord) -> None:
+    def create(self, study: StudyRecord, first: Change | None = None) -> None:
         with self._connections.writing(statements.CREATE, of_study(study)) as (db, found):
             if not found:
                 raise study_exists(study.name)
             made = found[0][0]
             db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
             add_study_event(db, made, "created", {}, study.created_at)
+            if first is not None:
+                here = {"study": made, "seq": 1, "payload": None}
+                writes.change(db, here, first, study.created_at)
             db.execute(statements.NOTIFY, {"payload": self._connections.words(made)})
 
     def names(self) -> list[str]:
@@ -154,16 +162,17 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        states: Mapping[int, tuple[ArmState, ArmState | None]] = NO_STATES,
         token: str | None = None,
     ) -> int:
         documents = [(statements.PUT_BELIEFS, beliefs), (statements.PUT_MEMORY, memory)]
         written = [(put, {"document": dump(text)}) for put, text in documents if text is not None]
-        served = _served(pulls, at) | {"mark_at": mark_at, "seq": seq + 1}
+        served = writes.served(pulls, at) | {"mark_at": mark_at, "seq": seq + 1}
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
         uses = [pull.uses for pull in pulls if pull.uses is not None]
-        is_plain = not (arms or mark_at is not None or written or is_due or uses)
+        is_plain = not (arms or states or mark_at is not None or written or is_due or uses)
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             meant = {"name": name, "token": token, "payload": self._connections.payload(0)}
@@ -174,28 +183,34 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             here = self._advanced(study, seq)
             if mark_at is not None:
                 db.execute(statements.MARK_ARMS, here)
-            _insert_arms(db, here, arms)
+            writes.insert_arms(db, here, arms)
+            writes.put_states(db, here, states)
             for put, document in written:
                 db.execute(put, here | document)
             (row,) = db.execute(statements.SERVE, served | here).fetchall()
-            _check_arms(Served._make(row).n_counted, served["served"])
-            _use(db, study.id, uses)
+            writes.check_arms(Served._make(row).n_counted, served["served"])
+            writes.use(db, study.id, uses)
             if is_due:
-                _keep_milestone(db, study.id, before, after, at)
+                writes.keep_milestone(db, study.id, before, after, at)
         return seq + 1
 
-    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+    def serve_known(
+        self, name: str, *, token: str, at: float, pulls: Sequence[NewPull], rollout: int = 0
+    ) -> Placed:
         if self._connections.holds(name):
             raise misfit("a turn decides from the newest view, and serves with serve()")
-        wanted = {"name": name, "token": token, "mark_at": None}
+        tuned = {new.arm for new in pulls if new.group != "control"}
+        controls = [new.arm for new in pulls if new.arm not in tuned]
+        wanted: dict[str, Any] = {"name": name, "token": token, "mark_at": None}
+        wanted |= {"rollout": rollout, "controls": controls}
         payload = {"payload": self._connections.payload(0)}
-        served = _served(numbered(pulls, 1), at) | wanted | payload
+        served = writes.served(numbered(pulls, 1), at) | wanted | payload
         uses = [pull.uses for pull in pulls if pull.uses is not None]
         rows: Sequence[Sequence[Any]]
         if uses:
             with self._connections.locking(name, token) as (db, locked):
                 rows = db.execute(statements.SERVE_KNOWN, served).fetchall()
-                _use(db, locked.id, uses if rows else [])
+                writes.use(db, locked.id, uses if rows else [])
         else:
             rows = self._connections.write_once(statements.SERVE_KNOWN, served)
         if not rows:
@@ -206,39 +221,14 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         if is_milestone(done.before, after):
             # The pulls are there already; they must not seem to be lost for want of a milestone.
             with suppress(StoreError), self._connections.locking(name) as (db, study):
-                _keep_milestone(db, study.id, done.before, after, done.last_at)
+                writes.keep_milestone(db, study.id, done.before, after, done.last_at)
         return Placed(done.seq, done.before + 1, done.last_at)
 
     def change(
         self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
     ) -> int:
-        event = {"kind": change.kind, "at": at, "data": dump(change.data)}
-        states = change.states.values()
-        changed = {
-            "arm": list(change.states),
-            "state": [state for state, _ in states],
-            "retired_from": [retired_from for _, retired_from in states],
-        }
         with self._connections.locking(name, token) as (db, study):
-            here = self._advanced(study, seq)
-            _insert_arms(db, here, change.arms)
-            if states:
-                done = db.execute(statements.CHANGE_ARMS, here | changed)
-                _check_arms(done.rowcount, change.states)
-            if change.space is not None and change.restart is not None:
-                space = of_space(study.id, change.space, change.restart)
-                db.execute(statements.INSERT_SPACE, space)
-            if change.memory is not None:
-                db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
-            if change.settings is not None:
-                db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
-            if change.banks is not None:
-                db.execute(statements.PUT_BANKS, here | {"banks": dump(change.banks)})
-            if change.declared is not None:
-                db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
-            db.execute(statements.INSERT_EVENT, here | event)
-            add_study_event(db, study.id, change.kind, change.data, at)
-            db.execute(statements.ADVANCE, here | event)
+            writes.change(db, self._advanced(study, seq), change, at)
         return seq + 1
 
     def _advanced(self, study: StudyHead, seq: int) -> dict[str, Any]:
@@ -265,7 +255,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             found = count.add(rewards)
             if count.fresh:
                 here = self._advanced(study, study.seq)
-                db.execute(statements.REWARD, here | _counted(count, at))
+                db.execute(statements.REWARD, here | writes.counted(count, at))
         return found
 
     def report_many(
@@ -280,7 +270,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             found = count.report(reports)
             here = self._advanced(study, study.seq)
             if count.fresh:
-                db.execute(statements.REWARD, here | _counted(count, at))
+                db.execute(statements.REWARD, here | writes.counted(count, at))
             if count.pulls:
                 signals = {
                     "at": at,
@@ -315,6 +305,19 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             wanted = {"study": study.id, "before": before, "limit": limit}
             return db.execute(statements.PRUNE, wanted).rowcount
 
+    # --- what rewards add up to -----------------------------------------------------------------
+
+    def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
+        place = {"since": lift.since, "seq": lift.seq, "number": lift.number}
+        kept = place | {"document": dump(lift.document)}
+        with self._connections.locking(name, token) as (db, study):
+            db.execute(statements.KEEP_LIFT, kept | {"study": study.id})
+
+    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
+        since, seq, number = after
+        rows = self._of(name, statements.KEPT_LIFT, since=since, seq=seq, number=number)
+        return to_lift(rows[0]) if rows else None
+
     # --- the store itself -----------------------------------------------------------------------
 
     def probe(self) -> None:
@@ -348,78 +351,3 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             if self._bound_of(name)[0] != study:
                 known_at = time.monotonic()
             self._bounds[name] = study, min(oldest, last_at), known_at
-
-
-def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
-    """What the statements that serve take."""
-    counts = Counter([new.arm for new in pulls])
-    return {
-        "at": at,
-        "n": len(pulls),
-        "number": [new.number for new in pulls],
-        "arm": [new.arm for new in pulls],
-        "reason": [new.reason for new in pulls],
-        "key": [new.key for new in pulls],
-        "part": [new.part for new in pulls],
-        "context": [
-            None if new.context is None else new.context_json or dump(new.context) for new in pulls
-        ],
-        "served": list(counts),
-        "served_n": list(counts.values()),
-    }
-
-
-def _counted(count: RewardCount, at: float) -> dict[str, Any]:
-    """What the statement that rewards takes."""
-    sums = count.sums.values()
-    return {
-        "at": at,
-        "number": list(count.fresh),
-        "reward": list(count.fresh.values()),
-        "arm": list(count.sums),
-        "n": [arm.n for arm in sums],
-        "pending": [arm.n_pending for arm in sums],
-        "sum": [arm.total for arm in sums],
-        "squares": [arm.squares for arm in sums],
-        "n_fresh": len(count.fresh),
-        "n_pending": sum(arm.n_pending for arm in sums),
-        "total": count.total,
-    }
-
-
-def _use(db: LimitedConnection, study: int, uses: Sequence[Mapping[str, float]]) -> None:
-    """Move the banks of what price lists say of pulls."""
-    if uses:
-        here = {"study": study}
-        (row,) = db.execute(statements.GOAL, here).fetchall()
-        goal = Goal.read(*row)
-        for one in uses:
-            goal.use(one)
-        db.execute(statements.PUT_BANKS, here | {"banks": dump(goal.banks)})
-
-
-def _check_arms(n_found: int, arms: Collection[int]) -> None:
-    """Refuse a write that named an arm which is not there."""
-    if n_found != len(arms):
-        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
-
-
-def _insert_arms(db: LimitedConnection, here: Mapping[str, Any], arms: Sequence[NewArm]) -> None:
-    if not arms:
-        return
-    columns = {
-        key: [getattr(new, key) for new in arms]
-        for key in ("id", "origin", "parent", "mutated", "admitted_at")
-    }
-    columns["config"] = [dump(new.config) for new in arms]
-    columns["identity"] = [hashlib.sha256(new.identity.encode()).hexdigest() for new in arms]
-    db.execute(statements.INSERT_ARMS, {**here, **columns})
-
-
-def _keep_milestone(db: LimitedConnection, study: int, before: int, after: int, at: float) -> None:
-    """Keep the milestone that is due between these numbers of pulls; after all counting."""
-    here = {"study": study, "at": at}
-    db.execute(statements.KEEP_MILESTONE, here)
-    if is_wider(before, after):
-        kept = [n_pulls for (n_pulls,) in db.execute(statements.KEPT_MILESTONES, here)]
-        db.execute(statements.DROP_MILESTONES, here | {"gone": superfluous(kept)})

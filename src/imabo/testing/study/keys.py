@@ -178,8 +178,8 @@ class KeyCases(StudyCases):
         text = io.StringIO()
         study.export(text, "csv")
         rows = list(csv.DictReader(io.StringIO(text.getvalue())))
-        # What a spreadsheet would take for a formula begins with an apostrophe.
+        # What a spreadsheet would take for a formula is JSON.
         assert [(row["key"], row["part"]) for row in rows] == [
-            *(("order-3", "0"), ("", "")),
-            *(("'=1+1", "0"), ("'=1+1", "1")),
+            *(("order-3", "0"), ("", "0")),
+            *(('"=1+1"', "0"), ('"=1+1"', "1")),
         ]
