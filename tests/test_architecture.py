@@ -42,6 +42,7 @@ LAYERS: list[set[str]] = [
         "recommend",
         "export",
         "frames",
+        "frontier",
         "lifting",
         "replay",
         "study",

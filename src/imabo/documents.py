@@ -174,6 +174,8 @@ def best_document(best: Best) -> Document:
         "n_rewards": best.n_rewards,
         "level": best.level,
         "since": None if best.since is None else stamp(best.since),
+        "shares": None if best.shares is None else [[*pair] for pair in best.shares.items()],
+        "is_within": best.is_within,
     }
 
 

@@ -17,21 +17,29 @@ from imabo.space import Space
 
 Floats = NDArray[np.float64]
 
-_AIM: Final = 0.985  # part of a budget that is aimed at: what requests use scatters
+_AIM: Final = 0.99  # part of a budget that is aimed at: what requests use scatters
 LEAST_BANK: Final = -10.0  # budgets that may be saved up ...
 MOST_BANK: Final = 100.0  # ... and those that have to be paid back, at most
+_SAVED: Final = 4.0  # the same of a limit, in requests above it, which use many budgets at once ...
+_OWED: Final = 10.0  # ... and what has to be paid back
 _FEW: Final = 0.5  # requests that the average arm says about any other, without a model
 _MODELLED: Final = 2.0  # the same of a model's expectation
 
 
-def bank_after(bank: float, use: float, budget: float) -> float:
+def bank_after(bank: float, use: float, one: Constraint) -> float:
     """The bank after a request: what was used beyond the budget, in budgets; eq. (bank).
 
     Example:
-        >>> round(bank_after(0.0, 3.0, 1.0), 2), bank_after(-10.0, 0.0, 1.0)
-        (2.05, -10.0)
+        >>> cost, slow = Constraint("cost", "cost", 1.0), Constraint("s > 2", "s", 0.05, 2.0)
+        >>> round(bank_after(0.0, 3.0, cost), 2), bank_after(-10.0, 0.0, cost)
+        (2.03, -10.0)
+        >>> round(bank_after(0.0, 1.0, slow), 1), bank_after(-80.0, 0.0, slow)
+        (19.2, -80.0)
     """
-    return min(max(bank + use / (_AIM * budget) - 1.0, LEAST_BANK), MOST_BANK)
+    least, most = LEAST_BANK, MOST_BANK
+    if one.above is not None:
+        least, most = min(least, -_SAVED / one.budget), max(most, _OWED / one.budget)
+    return min(max(bank + use / (_AIM * one.budget) - 1.0, least), most)
 
 
 def of_arms(uses: Mapping[str, Any], old: Sequence[int], new: Sequence[int]) -> dict[str, Any]:
@@ -61,7 +69,7 @@ class Spending:
         >>> for row, cost in ((0, 1.0), (1, 6.0), (0, 1.0)):
         ...     spending.count(row, {"cost": cost})
         >>> spending.costs(2).round(1).tolist(), bool(spending.banks[0] > 0)
-        ([[0.7, 2.9]], True)
+        ([[0.7, 2.5]], True)
     """
 
     def __init__(
@@ -105,6 +113,10 @@ class Spending:
         known = self._known[:, :n_rows]
         means = np.where(np.isfinite(known), known, means)
         return np.asarray(means / self.aims[:, None])
+
+    def means(self, n_rows: int) -> Floats:
+        """What a request of each arm is expected to use, in the signals' own units."""
+        return np.asarray(self.costs(n_rows) * self.aims[:, None])
 
     def banks_ahead(self, n_pulls: Floats, n_pending: Floats) -> Floats:
         """The banks when the requests that are out have said what they used.
@@ -191,8 +203,7 @@ class Spending:
                 self._known[place, row] = one.use(self._signals[one.signal].expected(config))
 
     def _move(self, place: int, use: float) -> None:
-        budget = self.constraints[place].budget
-        self.banks[place] = bank_after(float(self.banks[place]), use, budget)
+        self.banks[place] = bank_after(float(self.banks[place]), use, self.constraints[place])
 
     def _widen(self, n_rows: int) -> None:
         wide = self._counts.shape[1]

@@ -7,6 +7,7 @@ from typing import overload
 
 from imabo.engine import Engine
 from imabo.engine.requests import Reward
+from imabo.frontier import Frontier, frontier_of
 from imabo.objective import Objective, Signal
 
 
@@ -65,3 +66,28 @@ class StudyGoals:
             (refused,) = self._live().rewards.tell_many([one])
         if refused is not None:
             raise refused
+
+    def frontier(self, signal: str | None = None, level: float = 0.95) -> Frontier:
+        """Reward against a signal: every arm with intervals, the best mix, and the price now.
+
+        Without a name it is the signal of the first budget. ``frontier.at(budget)`` says what
+        another budget would buy, ``frontier.curve()`` what all of them would.
+
+        Example:
+            >>> from imabo import Choice, Objective, Signal, Space, Study
+            >>> study = Study.create("s", Space(model=Choice("small", "large")), seed=0,
+            ...     signals={"cost": Signal(low=0.0)}, objective=Objective(budgets={"cost": 2.0}))
+            >>> for _ in range(50):
+            ...     pull = study.ask()
+            ...     large = pull.config["model"] == "large"
+            ...     reward, cost = (0.9, 3.0) if large else (0.6, 1.0)
+            ...     study.tell(pull.id, reward, signals={"cost": cost})
+            >>> found = study.frontier()
+            >>> [one.use for one in found.arms], round(found.at(2.0).mean, 2)
+            ([1.0, 3.0], 0.75)
+        """
+        with self._lock:
+            replica = self._live().replica
+            replica.refresh()
+            snapshot = replica.store.load(replica.record.name)
+            return frontier_of(snapshot, replica.view, signal, level)

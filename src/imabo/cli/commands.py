@@ -19,7 +19,7 @@ from imabo.cli.arguments import (
     whole,
 )
 from imabo.cli.parser import Argument, Command, Subparsers
-from imabo.cli.pull_commands import PULL, SIGNAL, TELL
+from imabo.cli.pull_commands import FRONTIER, PULL, SIGNAL, TELL
 
 # Those of imabo.insight, which would take its time to load.
 SORTS: Final = (
@@ -168,7 +168,7 @@ _LOOK: Final = [
         TOP,
     ),
 ]
-_LOOK.append(PULL)
+_LOOK.extend([PULL, FRONTIER])
 _STEP_IN: Final = [
     command(
         "declare:create",

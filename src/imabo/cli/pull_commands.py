@@ -48,3 +48,13 @@ SIGNAL: Final = command(
     *_PULL,
     takes("signal", "its name and its value", metavar="NAME=VALUE"),
 )
+FRONTIER: Final = command(
+    "pulls:frontier",
+    "reward against what requests use, and the best mix within the budget",
+    "Shows every arm with its mean reward and its mean use of a signal, the one that uses least "
+    "first; which of them some budget would have served; what is spent against what is allowed; "
+    "the best mix; and what a little more reward costs now.",
+    "imabo frontier support-answers --signal cost",
+    *STUDY,
+    takes("--signal", "by default that of the first budget", default=None, metavar="NAME"),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import datetime
@@ -16,6 +17,7 @@ from imabo.client.addresses import named
 from imabo.client.http import Call, HttpAnswer
 from imabo.control import State
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
+from imabo.frontier import Frontier, FrontierArm
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best
@@ -136,7 +138,30 @@ def imported_of(document: Any) -> Imported:
 
 def best_of(document: Any) -> Best:
     """The recommendation; a service of before says less, and its mean is the plain average."""
-    return made(Best, {"since": None, "observed": document["mean"], "chance": None} | document)
+    shares = document.get("shares")
+    of_before = {"since": None, "observed": document["mean"], "chance": None}
+    return made(
+        Best, of_before | document, shares=None if shares is None else dict(map(tuple, shares))
+    )
+
+
+def frontier_of(document: Any) -> Frontier:
+    """Reward against a signal."""
+    arms = [
+        made(
+            FrontierArm,
+            one,
+            interval=_ends(one["interval"]),
+            use_interval=_ends(one["use_interval"]),
+        )
+        for one in document["arms"]
+    ]
+    return made(Frontier, document, arms=arms)
+
+
+def _ends(ends: Any) -> tuple[float, float]:
+    low, high = ends
+    return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
 def pulls_of(count: int) -> Callable[[Any], list[Pull]]:

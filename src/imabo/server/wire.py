@@ -379,6 +379,10 @@ class BestAnswer(BaseModel):
         description="when the study last noticed a change: mean, interval and n_rewards are of "
         "the rewards after it; null when it never did"
     )
+    shares: list[tuple[int, float]] | None = Field(
+        None, description="with an objective, the mix of arms to serve"
+    )
+    is_within: bool = Field(True, description="false where nothing is within the budgets")
 
 
 class ExpiredAnswer(BaseModel):

@@ -89,3 +89,49 @@ class KeySignalBody(SignalBody):
     part: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
         None, description="which pull of its ask, from 0, where it was for several"
     )
+
+
+class FrontierQuery(BaseModel):
+    """Which signal, and how sure the intervals are to be."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    signal: Name | None = Field(None, description="by default that of the first budget")
+    level: float = Field(0.95, gt=0, lt=1)
+
+
+class FrontierArm(BaseModel):
+    """An arm on the plane of use and reward."""
+
+    arm: int
+    config: dict[str, Any]
+    mean: float
+    interval: list[float | None]
+    use: float
+    use_interval: list[float | None]
+    n_rewards: int
+    n_signals: int
+    is_on_frontier: bool
+
+
+class MixAnswer(BaseModel):
+    """Shares of the requests by arm, with what they would earn and use on average."""
+
+    shares: list[tuple[int, float]]
+    mean: float
+    use: float
+    is_within: bool = Field(description="false where no arm is within the budget")
+
+
+class FrontierAnswer(BaseModel):
+    """What a study knows of reward against one signal."""
+
+    signal: str
+    unit: str
+    level: float
+    arms: list[FrontierArm] = Field(description="the one that uses least first")
+    spend: float = Field(description="the mean over all requests that reported it")
+    budget: float | None
+    price: float | None = Field(description="what one more of it a request buys in reward now")
+    best: MixAnswer | None = Field(description="within the budget; null without one")
+    text: str

@@ -61,7 +61,7 @@ class Goal:
         >>> goal = Goal(None, Objective(budgets={"cost": 2.0}).document(), {})
         >>> goal.use({"cost": 6.0})
         >>> {name: round(bank, 2) for name, bank in goal.banks.items()}
-        {'cost': 2.05}
+        {'cost': 2.03}
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Goal:
                     self._move(one, use)
 
     def _move(self, one: Constraint, use: float) -> None:
-        self.banks[one.name] = bank_after(self.banks.get(one.name, 0.0), use, one.budget)
+        self.banks[one.name] = bank_after(self.banks.get(one.name, 0.0), use, one)
 
 
 class ReportCount(RewardCount):

@@ -35,7 +35,7 @@ class Slow(BudgetProblem):
 
     Example:
         >>> round(Slow().mix(), 3)
-        0.767
+        0.763
     """
 
     name = f"{FAMILY}/slow"

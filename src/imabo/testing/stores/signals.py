@@ -15,6 +15,7 @@ from imabo.testing.stores.facts import Cases, Writer, everything, new_arm, study
 
 SIGNALS = {"cost": Signal(low=0.0).document(), "slow": Signal(low=0.0).document()}
 OBJECTIVE = Objective(budgets={"cost": 2.0}, limits=[Limit("slow", above=1.0, share=0.25)])
+COST, SLOW = OBJECTIVE.constraints
 
 
 def kept(store: Store, name: str = "study") -> tuple[Any, Any]:
@@ -57,9 +58,9 @@ class SignalCases(Cases):
         entries = [(entry.kind, entry.pull, entry.data) for entry in found.log[-2:]]
         assert entries[0] == ("signal", 1, {"signals": {"cost": exact}})
         assert entries[1] == ("tell", 3, {"signals": told})
-        cost = bank_after(bank_after(0.0, exact, 2.0), 6.0, 2.0)
+        cost = bank_after(bank_after(0.0, exact, COST), 6.0, COST)
         sums = {"cost": [2, exact + 6.0, exact * exact + 36.0], "slow": [1, 1.5, 2.25]}
-        banks = {"cost": cost, "slow > 1": bank_after(0.0, 1.0, 0.25)}
+        banks = {"cost": cost, "slow > 1": bank_after(0.0, 1.0, SLOW)}
         assert kept(store) == ({1: sums | {"slow > 1": [1, 1.0]}, 2: None}, banks)
         assert done.banks == banks
         assert found.snapshot.totals.n_rewards == 1
@@ -100,7 +101,7 @@ class SignalCases(Cases):
         store.report_many("study", reports, at=300.0)
         bank = 0.0
         for number in sorted(values):
-            bank = bank_after(bank, values[number], 2.0)
+            bank = bank_after(bank, values[number], COST)
         assert kept(store)[1] == {"cost": bank}
         assert [entry.pull for entry in everything(store).log[-4:]] == [1, 2, 3, 4]
 
@@ -122,7 +123,7 @@ class SignalCases(Cases):
         token = store.load("study").study.token
         more = [NewPull(0, 1, "index", uses={"cost": 3.0})]
         store.serve_known("study", token=token, at=201.0, pulls=more)
-        bank = bank_after(bank_after(0.0, 0.5, 2.0), 3.0, 2.0)
+        bank = bank_after(bank_after(0.0, 0.5, COST), 3.0, COST)
         assert kept(store)[1] == {"cost": bank}
         store.report_many("study", [Report(1, 1.0, {"cost": 9.0})], at=300.0)
         assert kept(store) == ({1: {"cost": [1, 9.0, 81.0]}}, {"cost": bank})
