@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 _AIM: Final = 0.99  # part of a budget that is aimed at: what requests use scatters
 LEAST_BANK: Final = -10.0  # budgets that may be saved up ...
-MOST_BANK: Final = 100.0  # ... and those that have to be paid back, at most
+MOST_BANK: Final = 400.0  # ... and those that have to be paid back, at most
 _SAVED: Final = 4.0  # the same of a limit, in requests above it, which use many budgets at once ...
 _OWED: Final = 10.0  # ... and what has to be paid back
 _FEW: Final = 0.5  # requests that the average arm says about any other, without a model
@@ -80,6 +80,7 @@ class Spending:
         m = len(self.constraints)
         self.budgets: Floats = np.array([one.budget for one in self.constraints])
         self.aims: Floats = _AIM * self.budgets
+        self._is_limit = np.array([[one.above is not None] for one in self.constraints])
         self.banks: Floats = np.zeros(m)
         self._counts: Floats = np.zeros((m, 16))
         self._sums: Floats = np.zeros((m, 16))
@@ -101,14 +102,18 @@ class Spending:
     def costs(self, n_rows: int) -> Floats:
         """What a request of each arm is expected to use, in budgets; eq. (use).
 
-        A few requests of what a model expects, or of the average, stand beside the arm's own.
+        A few requests of what a model expects, or of the average, stand beside the arm's own. Of a
+        limit they are as many as one request above it is allowed for, and without a model at the
+        limit: the first few requests say little about so rare a thing.
         """
         counts, sums = self.counts(n_rows), self.sums(n_rows)
         seen = counts.sum(axis=1, keepdims=True)
         level = sums.sum(axis=1, keepdims=True) / np.maximum(seen, 1.0)
         expected = self._expected[:, :n_rows]
         has_model = np.isfinite(expected)
-        prior, weight = np.where(has_model, expected, level), np.where(has_model, _MODELLED, _FEW)
+        usual = np.where(self._is_limit, self.budgets[:, None], level)
+        prior, weight = np.where(has_model, expected, usual), np.where(has_model, _MODELLED, _FEW)
+        weight = np.where(self._is_limit, 1.0 / self.budgets[:, None], weight)
         means = (sums + weight * prior) / (counts + weight)
         known = self._known[:, :n_rows]
         means = np.where(np.isfinite(known), known, means)
