@@ -35,9 +35,8 @@ class SignalPart(_Body):
     low: float | None = None
     high: float | None = None
     unit: str = Field("", max_length=60)
-    known: dict[str, float | list[tuple[Any, float]]] | None = Field(
+    known: dict[str, float | list[list[Any]]] | None = Field(
         None,
-        strict=False,
         description="a price list: for each parameter what one unit adds, or pairs of a value and "
         "what it adds",
     )
