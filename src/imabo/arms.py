@@ -21,8 +21,6 @@ from imabo.counters import Tally as Tally
 from imabo.counters import Totals as Totals
 from imabo.counters import usable_totals as usable_totals
 from imabo.facts import Pull as Pull
-from imabo.facts import make_id as make_id
-from imabo.facts import number_of as number_of
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.memory import LEAST_SPACING, Memory
 from imabo.space import Config, Space
@@ -33,7 +31,27 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Number = TypeVar("Number", float, Floats)
 
+_LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
 _DTYPES: Final = {"Floats": np.float64, "Ints": np.int64, "Bools": np.bool_}
+
+
+def make_id(token: str, number: int) -> str:
+    """The id of a study's pull: the study's token and the pull's number."""
+    return f"{token}-{number}"
+
+
+def number_of(token: str, pull_id: object) -> int | None:
+    """The number in a pull's id, or None when the id is not one of this study.
+
+    Example:
+        >>> number_of("k3f9x2", "k3f9x2-15"), number_of("k3f9x2", "k3f9x2-015")
+        (15, None)
+    """
+    if not isinstance(pull_id, str):
+        return None
+    start, _, digits = pull_id.rpartition("-")
+    plain = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
+    return int(digits) if start == token and plain and digits[0] != "0" else None
 
 
 class ActiveSet:

@@ -1,16 +1,14 @@
-"""A pull as a study shows it, and the ids of pulls."""
+"""A pull as a study shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from imabo.admitted import Group, PullState
 from imabo.space import Config
-
-_LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
 
 
 @dataclass(slots=True)
@@ -41,22 +39,3 @@ class Pull:
     group: Group | None = None
     propensity: float | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
-
-
-def make_id(token: str, number: int) -> str:
-    """The id of a study's pull: the study's token and the pull's number."""
-    return f"{token}-{number}"
-
-
-def number_of(token: str, pull_id: object) -> int | None:
-    """The number in a pull's id, or None when the id is not one of this study.
-
-    Example:
-        >>> number_of("k3f9x2", "k3f9x2-15"), number_of("k3f9x2", "k3f9x2-015")
-        (15, None)
-    """
-    if not isinstance(pull_id, str):
-        return None
-    start, _, digits = pull_id.rpartition("-")
-    plain = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
-    return int(digits) if start == token and plain and digits[0] != "0" else None

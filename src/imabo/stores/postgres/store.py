@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
@@ -52,6 +53,7 @@ from imabo.stores.rows import (
 from imabo.stores.rules import (
     RewardCount,
     Rewarded,
+    coin_counts,
     is_milestone,
     numbered,
 )
@@ -167,7 +169,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
     ) -> int:
         documents = [(statements.PUT_BELIEFS, beliefs), (statements.PUT_MEMORY, memory)]
         written = [(put, {"document": dump(text)}) for put, text in documents if text is not None]
-        served = writes.served(pulls, at) | {"mark_at": mark_at, "seq": seq + 1}
+        served = _served(pulls, at) | {"mark_at": mark_at, "seq": seq + 1}
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
@@ -204,7 +206,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         wanted: dict[str, Any] = {"name": name, "token": token, "mark_at": None}
         wanted |= {"rollout": rollout, "controls": controls}
         payload = {"payload": self._connections.payload(0)}
-        served = writes.served(numbered(pulls, 1), at) | wanted | payload
+        served = _served(numbered(pulls, 1), at) | wanted | payload
         uses = [pull.uses for pull in pulls if pull.uses is not None]
         rows: Sequence[Sequence[Any]]
         if uses:
@@ -255,7 +257,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             found = count.add(rewards)
             if count.fresh:
                 here = self._advanced(study, study.seq)
-                db.execute(statements.REWARD, here | writes.counted(count, at))
+                db.execute(statements.REWARD, here | _counted(count, at))
         return found
 
     def report_many(
@@ -270,7 +272,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             found = count.report(reports)
             here = self._advanced(study, study.seq)
             if count.fresh:
-                db.execute(statements.REWARD, here | writes.counted(count, at))
+                db.execute(statements.REWARD, here | _counted(count, at))
             if count.pulls:
                 signals = {
                     "at": at,
@@ -351,3 +353,45 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             if self._bound_of(name)[0] != study:
                 known_at = time.monotonic()
             self._bounds[name] = study, min(oldest, last_at), known_at
+
+
+def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
+    """What the statements that serve take."""
+    counts = Counter([new.arm for new in pulls])
+    n_tuned, n_control = coin_counts(pulls)
+    return {
+        "group": [new.group for new in pulls],
+        "propensity": [new.propensity for new in pulls],
+        "n_tuned": n_tuned,
+        "n_control": n_control,
+        "at": at,
+        "n": len(pulls),
+        "number": [new.number for new in pulls],
+        "arm": [new.arm for new in pulls],
+        "reason": [new.reason for new in pulls],
+        "key": [new.key for new in pulls],
+        "part": [new.part for new in pulls],
+        "context": [
+            None if new.context is None else new.context_json or dump(new.context) for new in pulls
+        ],
+        "served": list(counts),
+        "served_n": list(counts.values()),
+    }
+
+
+def _counted(count: RewardCount, at: float) -> dict[str, Any]:
+    """What the statement that rewards takes."""
+    sums = count.sums.values()
+    return {
+        "at": at,
+        "number": list(count.fresh),
+        "reward": list(count.fresh.values()),
+        "arm": list(count.sums),
+        "n": [arm.n for arm in sums],
+        "pending": [arm.n_pending for arm in sums],
+        "sum": [arm.total for arm in sums],
+        "squares": [arm.squares for arm in sums],
+        "n_fresh": len(count.fresh),
+        "n_pending": sum(arm.n_pending for arm in sums),
+        "total": count.total,
+    }

@@ -3,61 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from imabo.arms import ArmState
-from imabo.stores.base import Change, NewArm, NewPull
+from imabo.stores.base import Change, NewArm
 from imabo.stores.postgres import statements
 from imabo.stores.postgres.outbox import add_study_event
 from imabo.stores.postgres.pool import LimitedConnection
 from imabo.stores.refusals import misfit
 from imabo.stores.rows import dump, of_settings, of_space
-from imabo.stores.rules import RewardCount, coin_counts, is_wider, superfluous
+from imabo.stores.rules import is_wider, superfluous
 from imabo.stores.signalling import Goal
-
-
-def served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
-    """What the statements that serve take."""
-    counts = Counter([new.arm for new in pulls])
-    n_tuned, n_control = coin_counts(pulls)
-    return {
-        "group": [new.group for new in pulls],
-        "propensity": [new.propensity for new in pulls],
-        "n_tuned": n_tuned,
-        "n_control": n_control,
-        "at": at,
-        "n": len(pulls),
-        "number": [new.number for new in pulls],
-        "arm": [new.arm for new in pulls],
-        "reason": [new.reason for new in pulls],
-        "key": [new.key for new in pulls],
-        "part": [new.part for new in pulls],
-        "context": [
-            None if new.context is None else new.context_json or dump(new.context) for new in pulls
-        ],
-        "served": list(counts),
-        "served_n": list(counts.values()),
-    }
-
-
-def counted(count: RewardCount, at: float) -> dict[str, Any]:
-    """What the statement that rewards takes."""
-    sums = count.sums.values()
-    return {
-        "at": at,
-        "number": list(count.fresh),
-        "reward": list(count.fresh.values()),
-        "arm": list(count.sums),
-        "n": [arm.n for arm in sums],
-        "pending": [arm.n_pending for arm in sums],
-        "sum": [arm.total for arm in sums],
-        "squares": [arm.squares for arm in sums],
-        "n_fresh": len(count.fresh),
-        "n_pending": sum(arm.n_pending for arm in sums),
-        "total": count.total,
-    }
 
 
 def use(db: LimitedConnection, study: int, uses: Sequence[Mapping[str, float]]) -> None:
