@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.special import ndtri
 
 from imabo.arms import ActiveSet, Bools, Floats, Ints
@@ -152,6 +151,8 @@ def best_shares(values: Floats, uses: Floats, allowed: Floats) -> tuple[Floats, 
         >>> best_shares(np.array([0.8, 1.0]), np.array([[1.0, 3.0]]), np.array([0.5]))
         (array([1., 0.]), False)
     """
+    from scipy.optimize import linprog  # which takes its time to load
+
     found = linprog(-values, uses, allowed, np.ones((1, len(values))), [1.0], (0.0, 1.0))
     if found.x is None:
         shares = np.zeros(len(values))
