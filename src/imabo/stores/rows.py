@@ -391,6 +391,8 @@ def to_entry(row: Sequence[Any]) -> LogEntry:
     if kind == "ask":
         data = ask_data(data, key, part)
     elif kind in ("tell", "signal") and data is not None:
+        if kind == "signal":  # as it was written: a database may round what it reads from JSON
+            at = next(when for _, when, told in data.values() if told == seq)
         signals = told_at(data, seq)
         data = {"signals": signals} if signals else None
     return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data, *coin)
