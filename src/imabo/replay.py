@@ -219,7 +219,7 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         reward = None
         if kind == "tell":
             reward = checked_reward(entry["reward"], record.reward_range)
-        signals = checked_values(entry.get("signals", {}), record)
+        signals = checked_values(entry.get("signals", {}), engine.replica)
         told: object
         if reward is not None and not signals:
             (told,) = engine.rewards.reward_many([(number, reward)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -13,8 +13,9 @@ from imabo.control import Rollout
 from imabo.counters import usable_totals
 from imabo.documents import to_pull
 from imabo.engine.expiry import Expiry
-from imabo.engine.settled import oldest_at, settings_of, spending_of
+from imabo.engine.settled import count_reports, oldest_at, settings_of, signals_of, spending_of
 from imabo.errors import ImaboError, RewardConflict, UnknownPull
+from imabo.objective import Signal
 from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
 from imabo.space.scalars import show
@@ -68,6 +69,7 @@ class Replica:
         space_version: Number of the view's space.
         n_arms: Arms ever admitted.
         expiry: When pulls are past their window.
+        signals: Those that were declared, by name.
         rollout: Who is served with a control; None where there never was one.
         rollout_seq: Its version.
     """
@@ -76,6 +78,7 @@ class Replica:
     space_version: int
     n_arms: int
     expiry: Expiry
+    signals: dict[str, Signal]
     rollout: Rollout | None
     rollout_seq: int
     _seq: int
@@ -274,25 +277,14 @@ class Replica:
             raise
         told = [(reports[i], one) for i, one in enumerate(done.found) if isinstance(one, Reported)]
         rewarded = [pair for pair in told if pair[1].rewarded and pair[1].rewarded.fresh]
-        is_news = bool(rewarded) or any(one.fresh for _, one in told)
+        is_news = any(one.fresh for _, one in told) or bool(rewarded)
         is_newest = done.seq == self._seq + is_news
         if self._is_torn or not (is_newest or may_lag):
             self.refresh()
         elif is_news:
             self._seq, self._last_at = done.seq if is_newest else self._seq, now
-            self._count(sorted(told, key=lambda pair: pair[0].number), done.banks)
+            count_reports(self.view, sorted(told, key=lambda pair: pair[0].number), done.banks)
         return done.found, len(rewarded)
-
-    def _count(self, told: Sequence[tuple[Report, Reported]], banks: Mapping[str, float]) -> None:
-        view, spending = self.view, self.view.spending
-        for report, one in told:
-            row, did = view.row_of(one.arm), one.rewarded
-            if did is not None and did.fresh and report.reward is not None:
-                view.count_reward(row, report.reward, was_pending=did.was_pending)
-            if spending is not None and one.fresh:
-                spending.count(row, one.fresh)
-        if spending is not None:
-            spending.put_banks(banks)
 
     def expire(self, before: float) -> int:
         """Expire the pulls that were served before a time and are still pending."""
@@ -401,6 +393,7 @@ class Replica:
             has_window=snapshot.study.window_s is not None,
         )
         self.view.spending = spending_of(snapshot.study)
+        self.signals = signals_of(snapshot.study)
         self.n_arms = 0
         self.rollout, self.rollout_seq = None, 0
         self.space_version = snapshot.space_version

@@ -20,10 +20,9 @@ from imabo.engine.rollouts import Rollouts
 from imabo.errors import ImaboError, InvalidReward, InvalidSignal, RewardConflict, StoreError
 from imabo.events import Event, drift_event, rollout_event
 from imabo.magnitude import LARGEST
-from imabo.objective import Signal
 from imabo.space.scalars import show
 from imabo.spelling import closest
-from imabo.stores.base import PullRecord, Report, Reported, Rewarded, StudyRecord
+from imabo.stores.base import PullRecord, Report, Reported, Rewarded
 
 _log: Final = logging.getLogger(__name__)
 
@@ -96,7 +95,7 @@ class Rewards:
     def _report(self, one: Reward, known: Mapping[str, Sequence[PullRecord]]) -> Report:
         """A report with signals, checked."""
         replica = self._replica
-        signals = checked_values(one.signals, replica.record)
+        signals = checked_values(one.signals, replica)
         reward = None
         if one.reward is not None or not signals:
             reward = checked_reward(one.reward, replica.record.reward_range)
@@ -181,9 +180,9 @@ class Rewards:
                     replica.expire(replica.expiry.limit(now))
 
 
-def checked_values(values: object, record: StudyRecord) -> dict[str, float]:
+def checked_values(values: object, replica: Replica) -> dict[str, float]:
     """Signals of a pull, by names that the study declared and with values that it takes."""
-    declared, found = record.signals or {}, {}
+    declared, found = replica.signals, {}
     if not isinstance(values, Mapping):
         why, fix = "it must be a dict of numbers by name", 'pass signals={"cost": 0.0004}, say'
         raise InvalidSignal(f"signals is {show(values)}", why, fix)
@@ -194,10 +193,10 @@ def checked_values(values: object, record: StudyRecord) -> dict[str, float]:
             fix = f"declare it: signals={{{name!r}: Signal(low=0.0)}}"
             raise InvalidSignal(
                 f"no signal is named {show(name)}",
-                f"study {record.name!r} has declared {known}",
+                f"study {replica.record.name!r} has declared {known}",
                 fix if close is None else f"write {close!r}, if you meant that one, or {fix}",
             )
-        found[name] = Signal.restore(declared[name]).checked(name, value)
+        found[name] = declared[name].checked(name, value)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from imabo.errors import ImaboError
@@ -71,21 +72,14 @@ class Goal:
         banks: Mapping[str, float] | None,
     ) -> None:
         self.banks: Banks = dict(banks or {})
-        self.constraints: tuple[Constraint, ...] = ()
-        if objective is not None:
-            self.constraints = Objective.restore(objective).constraints
-        # What a price list says was used when the request was served.
-        self._learned = {
-            one.name
-            for one in self.constraints
-            if (signals or {}).get(one.signal, {}).get("known") is None
-        }
+        self.constraints, self._learned = _parts(signals, objective)
 
     @classmethod
     def read(cls, signals: str | None, objective: str | None, banks: str | None) -> Goal:
         """From the columns of a study's row, which are JSON."""
-        texts = (signals, objective, banks)
-        return cls(*(None if text is None else json.loads(text) for text in texts))
+        goal = cls(None, None, None if banks is None else json.loads(banks))
+        goal.constraints, goal._learned = _read_parts(signals, objective)
+        return goal
 
     def use(self, uses: Mapping[str, float]) -> None:
         """A request was served that uses this, by the names of constraints; eq. (bank)."""
@@ -108,6 +102,27 @@ class Goal:
 
     def _move(self, one: Constraint, use: float) -> None:
         self.banks[one.name] = bank_after(self.banks.get(one.name, 0.0), use, one)
+
+
+def _parts(
+    signals: Mapping[str, Any] | None, objective: Mapping[str, Any] | None
+) -> tuple[tuple[Constraint, ...], frozenset[str]]:
+    """The constraints, and which of them move with what is reported.
+
+    What a price list says was used when the request was served.
+    """
+    if objective is None:
+        return (), frozenset()
+    constraints = Objective.restore(objective).constraints
+    known = {name for name, one in (signals or {}).items() if one.get("known") is not None}
+    return constraints, frozenset(one.name for one in constraints if one.signal not in known)
+
+
+@lru_cache(256)  # they hardly ever change, and every report needs them
+def _read_parts(
+    signals: str | None, objective: str | None
+) -> tuple[tuple[Constraint, ...], frozenset[str]]:
+    return _parts(*(None if text is None else json.loads(text) for text in (signals, objective)))
 
 
 class ReportCount(RewardCount):

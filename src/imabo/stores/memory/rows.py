@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 from array import array
 from bisect import bisect_left
@@ -16,6 +17,7 @@ from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
+from imabo.stores.rows import dump_or_none
 from imabo.stores.rules import coin_counts, is_milestone, is_wider, superfluous
 from imabo.stores.signalling import Banks, Goal, OfArm, OfPull, values_of
 
@@ -187,7 +189,8 @@ class StudyRows:
     @property
     def goal(self) -> Goal:
         """The budgets and limits with their banks."""
-        return Goal(self.record.signals, self.record.objective, self.banks)
+        signals, objective = self.record.signals, self.record.objective
+        return Goal.read(dump_or_none(signals), dump_or_none(objective), json.dumps(self.banks))
 
     def use(self, uses: Sequence[Mapping[str, float]]) -> None:
         """Move the banks of what price lists say of pulls."""
