@@ -23,11 +23,11 @@ FRONTIER: Final = tuple(f"{frontier.FAMILY}/{name}" for name in frontier.INSTANC
 
 @dataclass(frozen=True)
 class Kept(Comparison):
-    """What a method used and earned, on each problem, over the mean of its seeds.
+    """What a method used and earned, on each problem, in the mean over its seeds.
 
     Args:
         spend: Between which shares of what is allowed the last 3,000 requests used.
-        worst: At most which share any 1,000 requests used, in the mean over seeds.
+        worst: At most which share any 1,000 requests of any seed used.
         value: At least which share of the best fixed mix's reward with the same requests.
         decides: False only shows the figures.
     """
@@ -45,7 +45,7 @@ class Kept(Comparison):
         for problem in self.problems:
             rows = evidence.rows(problem, self.method).values()
             spend = np.mean([row["spend"] for row in rows], axis=0)
-            worst = np.mean([row["worst_spend"] for row in rows], axis=0)
+            worst = np.max([row["worst_spend"] for row in rows], axis=0)
             value = float(np.mean([row["value"] for row in rows]))
             holds = bool(
                 (self.spend[0] <= spend.max() <= self.spend[1])
