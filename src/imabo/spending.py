@@ -69,7 +69,7 @@ class Spending:
         >>> for row, cost in ((0, 1.0), (1, 6.0), (0, 1.0)):
         ...     spending.count(row, {"cost": cost})
         >>> spending.costs(2).round(1).tolist(), bool(spending.banks[0] > 0)
-        ([[0.7, 2.5]], True)
+        ([[0.4, 1.2]], True)
     """
 
     def __init__(
@@ -115,13 +115,19 @@ class Spending:
         prior, weight = np.where(has_model, expected, usual), np.where(has_model, _MODELLED, _FEW)
         weight = np.where(self._is_limit, 1.0 / self.budgets[:, None], weight)
         means = (sums + weight * prior) / (counts + weight)
+        # One dear request must not be the end of an arm that no model speaks of.
+        is_alone = ~has_model & ~self._is_limit & (counts > 0.0)
+        means = np.where(is_alone, means / (1.0 + 1.0 / np.maximum(counts, 1.0)), means)
         known = self._known[:, :n_rows]
         means = np.where(np.isfinite(known), known, means)
         return np.asarray(means / self.aims[:, None])
 
     def means(self, n_rows: int) -> Floats:
         """What a request of each arm is expected to use, in the signals' own units."""
-        return np.asarray(self.costs(n_rows) * self.aims[:, None])
+        counts = np.maximum(self.counts(n_rows), 1.0)
+        own = self.sums(n_rows) / counts
+        guessed = self.costs(n_rows) * self.aims[:, None]
+        return np.where((self.counts(n_rows) > 0.0) & ~self._is_limit, own, guessed)
 
     def banks_ahead(self, n_pulls: Floats, n_pending: Floats) -> Floats:
         """The banks when the requests that are out have said what they used.

@@ -114,7 +114,7 @@ class Ledger:
         used = uses / self._problem.allowed
         sums = np.vstack([np.zeros(used.shape[1]), np.cumsum(used, axis=0)])
         starts = np.arange(after, len(rewards) - window + 1)
-        worst = used[after:].mean(axis=0)
+        worst = used[min(after, len(used) - 1) :].mean(axis=0)
         if len(starts):
             worst = ((sums[starts + window] - sums[starts]) / window).max(axis=0)
         numbers = np.array(self._numbers)
