@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, Final
 
+from imabo.cli.gateway import GATEWAY
 from imabo.cli.parser import Argument, Command, Subparsers
 
 # Those of imabo.insight, which would take its time to load.
@@ -402,6 +403,7 @@ _RUN: Final = [
         "imabo serve --store sqlite:///imabo.db --port 8766",
         load=_load_server,
     ),
+    GATEWAY,
     Command(
         "keys",
         "access keys of the service: create, list, revoke",
