@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from imabo import Choice, Client, Float, Space
+from imabo import Choice, Client, Float, Space, oracles
 from imabo.gateway import make_app
 from imabo.gateway.settings import GatewaySettings, settings_of
 from imabo.gateway.tables import Table
@@ -68,8 +68,8 @@ def stub() -> Iterator[tuple[Stub, str]]:
 def imabo() -> Iterator[RunningServer]:
     with RunningServer() as running:
         with Client(running.url) as client:
-            client.create("answers", SPACE, seed=0)
-            client.create("one", ONE, seed=0)
+            client.create("answers", SPACE, oracle=oracles.Random(), seed=0)
+            client.create("one", ONE, oracle=oracles.Random(), seed=0)
         yield running
 
 
@@ -79,22 +79,22 @@ def file_of(
     """A gateway's file, with a route for every way in which an upstream fails."""
     models = {name: {} for name in MODELS}
     models |= {"small": {"input": 0.001, "output": 0.002}}
+    served = {"model": "small", "temperature": 0.25, "prompt": "short"}
     wrong = [name for name in MODELS if name not in ("small", "large")]
     faults = {
-        name: {"study": "one", "default": dict(model="small", temperature=0.25, prompt="short"),
-               "model": name}
+        name: {"study": "one", "default": served, "model": name}
         for name in [*wrong, "down", "no-http"]
-    }  # fmt: skip
+    }
     saved = {f"{name}-saved": {**route, "fallback": "large"} for name, route in faults.items()}
     one = {
         "study": "one",
-        "default": {"model": "small", "temperature": 0.25, "prompt": "short"},
+        "default": served,
         "fields": {"model": "model", "temperature": "temperature"},
     }
     system = {"parameter": "prompt", "texts": {"short": "Be short."}}
     turns = {"short": [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]}
     return {
-        "imabo": {"url": imabo, "deadline_s": 0.5},
+        "imabo": {"url": imabo, "deadline_s": 5.0},
         "gateway": more.pop("gateway", {}),
         "upstreams": {
             "main": {"base_url": f"{upstream}/v1", "key_env": "UP_KEY", "models": models,
@@ -110,7 +110,11 @@ def file_of(
                 "scores": {"right": 3.0, "polite": 1.0},
             },
             "one": one,
-            "prompted": {**one, "system": system, "examples": {"parameter": "prompt", "turns": turns}},
+            "prompted": {
+                **one,
+                "system": system,
+                "examples": {"parameter": "prompt", "turns": turns},
+            },
             "replaced": {
                 **one,
                 "caller_wins": False,

@@ -173,8 +173,8 @@ def answer_of(path: str, said: dict[str, Any]) -> dict[str, Any]:
     else:
         choice["text"] = echo
     found = {"id": "chatcmpl-up", "object": "chat.completion", "created": 1,
-             "model": said["model"], "choices": [choice], "usage": usage, "big": 12345678901234567890,
-             "small": 1.5e-300}  # fmt: skip
+             "model": said["model"], "choices": [choice], "usage": usage,
+             "big": 12345678901234567890, "small": 1.5e-300}  # fmt: skip
     if said["model"] == "late-id":
         found["id"] = found.pop("id")
     return found
