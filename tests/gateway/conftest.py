@@ -77,7 +77,7 @@ def file_of(
     upstream: str, imabo: str, no_http: str = "http://127.0.0.1:1", **more: Any
 ) -> dict[str, Any]:
     """A gateway's file, with a route for every way in which an upstream fails."""
-    models = {name: {} for name in MODELS}
+    models: dict[str, Any] = {name: {} for name in MODELS}
     models |= {"small": {"input": 0.001, "output": 0.002}}
     served = {"model": "small", "temperature": 0.25, "prompt": "short"}
     wrong = [name for name in MODELS if name not in ("small", "large")]

@@ -127,9 +127,12 @@ def test_without_imabo_the_default_is_served_within_the_deadline(
         assert answer.headers["x-imabo-served"] == "default"
         sent = gateway.stub.last
         assert (sent["model"], sent["temperature"]) == ("small", 0.5)
-    told = gateway.feedback(id=answer.json()["id"], reward=1).json()
-    assert told["status"] == "dropped"
-    assert "default was served" in told["why"]
+    both = gateway.chat("imabo/error-saved")
+    assert (both.headers["x-imabo-served"], both.json()["model"]) == ("fallback", "large")
+    for one in (answer, both):
+        told = gateway.feedback(id=one.json()["id"], reward=1).json()
+        assert told["status"] == "dropped"
+        assert "default was served" in told["why"]
     assert any("default" in record.getMessage() for record in caplog.records)
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 from tests.gateway.conftest import UPSTREAM_KEY, Gateway
 from tests.gateway.upstream import N_TOKENS
 
-ASK = [{"role": "user", "content": "hi"}]
+ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def client(gateway: Gateway) -> Iterator[OpenAI]:
 def test_a_chat_is_served_with_an_arm_and_its_id_is_the_pull(
     client: OpenAI, gateway: Gateway
 ) -> None:
-    answer = client.chat.completions.create(model="imabo/answers", messages=ASK)  # type: ignore[arg-type]
+    answer = client.chat.completions.create(model="imabo/answers", messages=ASK)
     pull_id = answer.id.removeprefix("chatcmpl-")
     with gateway.client() as imabo:
         pull = imabo.open("answers").pull(pull_id)
@@ -36,7 +37,7 @@ def test_a_chat_is_served_with_an_arm_and_its_id_is_the_pull(
 
 
 def test_raw_answers_carry_the_headers(client: OpenAI) -> None:
-    raw = client.chat.completions.with_raw_response.create(model="imabo/answers", messages=ASK)  # type: ignore[arg-type]
+    raw = client.chat.completions.with_raw_response.create(model="imabo/answers", messages=ASK)
     completion = raw.parse()
     assert completion.id == f"chatcmpl-{raw.headers['x-imabo-pull']}"
     assert raw.headers["x-imabo-study"] == "answers"
@@ -46,12 +47,10 @@ def test_raw_answers_carry_the_headers(client: OpenAI) -> None:
 
 
 def test_a_stream_has_one_id_and_every_token(client: OpenAI) -> None:
-    chunks = list(
-        client.chat.completions.create(model="imabo/answers", messages=ASK, stream=True)  # type: ignore[call-overload]
-    )
+    chunks = list(client.chat.completions.create(model="imabo/answers", messages=ASK, stream=True))
     assert len({chunk.id for chunk in chunks}) == 1
     assert chunks[0].id != "chatcmpl-up"
-    text = "".join(chunk.choices[0].delta.content for chunk in chunks)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
     assert text == "".join(f"t{n} " for n in range(N_TOKENS))
 
 
@@ -59,8 +58,8 @@ def test_the_awaited_client_plain_and_streamed(gateway: Gateway) -> None:
     async def both() -> tuple[str, list[str]]:
         async with AsyncOpenAI(base_url=f"{gateway.url}/v1", api_key="x", max_retries=0) as client:
             plain, stream = await asyncio.gather(
-                client.chat.completions.create(model="imabo/answers", messages=ASK),  # type: ignore[arg-type]
-                client.chat.completions.create(model="imabo/answers", messages=ASK, stream=True),  # type: ignore[call-overload]
+                client.chat.completions.create(model="imabo/answers", messages=ASK),
+                client.chat.completions.create(model="imabo/answers", messages=ASK, stream=True),
             )
             return plain.id, [chunk.id async for chunk in stream]
 
@@ -83,12 +82,12 @@ def test_completions_embeddings_and_models(client: OpenAI) -> None:
 
 def test_errors_of_the_upstream_are_its_own(client: OpenAI) -> None:
     with pytest.raises(openai.RateLimitError, match="busy") as limited:
-        client.chat.completions.create(model="busy", messages=ASK)  # type: ignore[arg-type]
+        client.chat.completions.create(model="busy", messages=ASK)
     assert limited.value.response.headers["retry-after"] == "7"
     with pytest.raises(openai.BadRequestError, match="bad temperature"):
-        client.chat.completions.create(model="imabo/refusing", messages=ASK)  # type: ignore[arg-type]
+        client.chat.completions.create(model="imabo/refusing", messages=ASK)
 
 
 def test_a_model_that_nobody_has_is_not_found(client: OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="imabo/answers"):
-        client.chat.completions.create(model="imabo/anwers", messages=ASK)  # type: ignore[arg-type]
+        client.chat.completions.create(model="imabo/anwers", messages=ASK)

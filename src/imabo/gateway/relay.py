@@ -15,6 +15,7 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from imabo.client.reports import Trouble
 from imabo.errors import InvalidConfig
 from imabo.gateway.answering import refused
 from imabo.gateway.asking import Studies
@@ -40,6 +41,8 @@ class Parts:
     studies: Studies
     upstreams: Upstreams
     beside: set[asyncio.Task[Any]] = field(default_factory=set)
+    trouble: Trouble = field(default_factory=Trouble)  # failures are said once in a while
+    saved: Trouble = field(default_factory=Trouble)
 
     def do_beside(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something that no answer waits for."""
@@ -130,7 +133,8 @@ class Relay:
             else:
                 await _no_model(model, settings)(scope, receive, send)
         except UpstreamFailure as failure:
-            _log.warning("%s: %s", failure.reason, failure.words)
+            if self._parts.trouble.add(1):
+                _log.warning("%s: %s", failure.reason, failure.words)
             status = 504 if failure.reason == "timeout" else 502
             answer = refused(status, "upstream_failed", failure.words)
             await answer(scope, receive, send)
@@ -167,20 +171,11 @@ class Relay:
     ) -> None:
         serving = await self._decide(route, text, document)
         reply = await self._reply(serving, scope)
-        if reply.has_failed and route.fallback is not None:
-            second = request_of(
-                route, route.default, self._path, text, document, self._parts.settings,
-                target=route.fallback,
-            )  # fmt: skip
-            instead = Serving(route, serving.pull, second, time.monotonic(), "fallback")
-            _log.warning(
-                "route %r falls back to %s: %s",
-                route.name, route.fallback.model, reply.failure or f"status {reply.status}",
-            )  # fmt: skip
-            other = await self._reply(instead, scope)
-            if other.failure is None or reply.failure is not None:
-                await reply.close()
-                serving, reply = instead, other
+        try:
+            serving, reply = await self._saved(serving, reply, text, document, scope)
+        except BaseException:
+            await reply.close()
+            raise
         if reply.failure is not None:
             self._done(serving, 0)
             raise reply.failure
@@ -188,6 +183,26 @@ class Relay:
             await self._pass_whole(serving, reply, send)
         else:
             await self._pass_events(serving, reply, reply.rest, send)
+
+    async def _saved(
+        self, serving: Serving, reply: Reply, text: str, document: Mapping[str, Any], scope: Scope
+    ) -> tuple[Serving, Reply]:
+        """The fallback's answer, once, where the chosen upstream failed and there is one."""
+        route = serving.route
+        if reply.has_failed and route.fallback is not None:
+            second = request_of(
+                route, route.default, self._path, text, document, self._parts.settings,
+                target=route.fallback,
+            )  # fmt: skip
+            instead = Serving(route, serving.pull, second, time.monotonic(), "fallback")
+            if n_times := self._parts.saved.add(1):
+                why = reply.failure or f"status {reply.status}"
+                _log.warning("route %r fell back, %d times: %s", route.name, n_times, why)
+            other = await self._reply(instead, scope)
+            if other.failure is None or reply.failure is not None:
+                await reply.close()
+                return instead, other
+        return serving, reply
 
     async def _decide(self, route: Route, text: str, document: Mapping[str, Any]) -> Serving:
         asked, settings = asked_of(document), self._parts.settings

@@ -33,7 +33,8 @@ class Serving:
     @property
     def pull_id(self) -> str:
         """The pull's id; one that no study has where its arm did not answer."""
-        return f"{DEFAULT_PREFIX}{self.pull.id}" if self.served == "fallback" else self.pull.id
+        is_arms = self.served == "arm" or not self.pull.arm
+        return self.pull.id if is_arms else f"{DEFAULT_PREFIX}{self.pull.id}"
 
     @property
     def cost(self) -> float | None:

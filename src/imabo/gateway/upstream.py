@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
@@ -26,7 +27,8 @@ _MOST_HEAD: Final = 65_536  # bytes of an upstream's headers
 # The request may be good, and this upstream cannot answer it now, or not with this model or key.
 _FAILED: Final = frozenset((401, 404, 408, 429))
 _WRITE_S: Final = 60.0
-_KEPT: Final = 256  # connections that stay open for the next request
+_MOST_OPEN: Final = 8  # requests of a pool
+_IDLE_S: Final = 4.0
 
 
 class UpstreamFailure(Exception):
@@ -40,8 +42,9 @@ class UpstreamFailure(Exception):
 class Answer:
     """The head of an upstream's answer, with its body still to come."""
 
-    def __init__(self, upstream: Upstream, response: httpx.Response) -> None:
+    def __init__(self, upstream: Upstream, response: httpx.Response, pool: _Pool) -> None:
         self._upstream = upstream
+        self._pool: _Pool | None = pool
         self._stream = response.stream
         self.status = response.status_code
         self.headers = [
@@ -72,17 +75,39 @@ class Answer:
 
     async def close(self) -> None:
         """Let the connection go; a body that was not read to its end is given up."""
-        if isinstance(self._stream, httpx.AsyncByteStream):
-            await self._stream.aclose()
+        if self._pool is not None:
+            self._pool.n_open -= 1
+            self._pool = None
+            if isinstance(self._stream, httpx.AsyncByteStream):
+                await self._stream.aclose()
+
+
+class _Pool:
+    """Connections of a few requests; a pool's work grows with the square of its connections."""
+
+    def __init__(self, verify: ssl.SSLContext) -> None:
+        # Many servers close what is idle for 5 s: whoever sends then loses the race.
+        limits = httpx.Limits(
+            max_connections=None, max_keepalive_connections=_MOST_OPEN, keepalive_expiry=_IDLE_S
+        )
+        # The transport alone: no redirects, no cookies, no log of requests.
+        self.transport = httpx.AsyncHTTPTransport(verify=verify, limits=limits)
+        self.n_open = 0
 
 
 class Upstreams:
     """Connections to upstreams, for one event loop."""
 
     def __init__(self) -> None:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT)
-        # The transport alone: no redirects, no cookies, no log of requests.
-        self._transport = httpx.AsyncHTTPTransport(limits=limits)
+        self._verify = httpx.create_ssl_context()
+        self._pools: list[_Pool] = []
+
+    def _pool(self) -> _Pool:
+        for pool in self._pools:
+            if pool.n_open < _MOST_OPEN:
+                return pool
+        self._pools.append(_Pool(self._verify))
+        return self._pools[-1]
 
     async def send(
         self, upstream: Upstream, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes
@@ -101,6 +126,9 @@ class Upstreams:
         timeout = httpx.Timeout(
             upstream.timeout_s, connect=upstream.connect_s, write=_WRITE_S, pool=upstream.connect_s
         )
+        pool = self._pool()
+        pool.n_open += 1
+        is_answered = False
         try:
             request = httpx.Request(
                 "POST",
@@ -109,10 +137,14 @@ class Upstreams:
                 content=body,
                 extensions={"timeout": timeout.as_dict()},
             )
-            response = await self._transport.handle_async_request(request)
+            response = await pool.transport.handle_async_request(request)
+            is_answered = True
         except Exception as error:
             raise _failure(upstream, error) from None
-        answer = Answer(upstream, response)
+        finally:
+            if not is_answered:
+                pool.n_open -= 1
+        answer = Answer(upstream, response, pool)
         if sum(len(name) + len(value) + 4 for name, value in answer.headers) > _MOST_HEAD:
             await answer.close()
             words = f"upstream {upstream.name!r} sent more than {_MOST_HEAD} bytes of headers"
@@ -121,7 +153,8 @@ class Upstreams:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._transport.aclose()
+        for pool in self._pools:
+            await pool.transport.aclose()
 
 
 def _failure(upstream: Upstream, error: Exception) -> UpstreamFailure:
