@@ -20,7 +20,7 @@ from imabo.gateway.serving import check_exposure
 from imabo.gateway.settings import GatewaySettings, read_settings, settings_of
 from imabo.gateway.tables import Table
 from tests.gateway.conftest import SPACE, UPSTREAM_KEY, file_of
-from tests.gateway.upstream import Stub
+from tests.gateway.upstream import MODELS, Stub
 from tests.server.running import RunningServer
 
 ENVIRON = {"UP_KEY": UPSTREAM_KEY, "OWN_KEY": "gw-secret-4242", "BAD": "two words"}
@@ -171,3 +171,22 @@ def test_the_command_serves_until_it_is_told_to_stop(path: Path) -> None:
     assert line["pull"] == answer.headers["x-imabo-pull"]
     assert line["input_tokens"] == 10
     assert UPSTREAM_KEY not in "".join(lines)
+
+
+def test_every_key_of_the_file_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: set[str] = set()
+    take = Table.take
+
+    def noted(table: Table, name: str) -> Any:
+        if name.isidentifier() and table.place.rpartition(".")[2] not in ("texts", "turns"):
+            taken.add(name)
+        return take(table, name)
+
+    monkeypatch.setattr(Table, "take", noted)
+    read(gateway={"feedback_file": "x"})
+    page = Path(__file__).parents[2] / "docs" / "reference" / "gateway.md"
+    text = page.read_text(encoding="utf-8")
+    names = {"imabo", "gateway", "upstreams", "routes"} | set(file_of("", "")["routes"])
+    names |= set(file_of("", "")["upstreams"]) | {*MODELS, "right", "polite", "short"}
+    assert {"deadline_s", "caller_wins", "any_model", "ids"} <= taken
+    assert sorted(name for name in taken - names if f"`{name}`" not in text) == []
