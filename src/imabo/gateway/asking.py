@@ -54,6 +54,10 @@ class Studies(ABC):
         """Report a reward, and say whose it was: the study's name."""
 
     @abstractmethod
+    def declared(self, study: str) -> frozenset[str]:
+        """The names of the signals that a study declares."""
+
+    @abstractmethod
     async def signal(self, study: str, pull_id: str, values: Mapping[str, float]) -> list[str]:
         """Tell those signals of a pull that its study declares; their names."""
 
@@ -164,10 +168,14 @@ class RemoteStudies(Studies):
         first = self._tokens.get(pull_id.rpartition("-")[0])
         return await self._tell_each(pull_id, one, first)
 
+    def declared(self, study: str) -> frozenset[str]:
+        """The names of its signals, as they were at the start."""
+        return self._declared.get(study, frozenset())
+
     async def signal(self, study: str, pull_id: str, values: Mapping[str, float]) -> list[str]:
         """Tell what the study declares."""
         remote: Any = self._studies[study]
-        told = [name for name in values if name in self._declared.get(study, ())]
+        told = [name for name in values if name in self.declared(study)]
         for name in told:
             await remote.signal(pull_id, name, values[name])
         return told
@@ -233,11 +241,14 @@ class OwnStudies(Studies):
 
         return await self._tell_each(pull_id, one, None)
 
+    def declared(self, study: str) -> frozenset[str]:
+        """The names of its signals."""
+        return signals_of({"signals": getattr(self._studies[study], "signals", None)})
+
     async def signal(self, study: str, pull_id: str, values: Mapping[str, float]) -> list[str]:
         """Tell what the study declares."""
         own: Any = self._studies[study]
-        declared = signals_of({"signals": getattr(own, "signals", None)})
-        told = [name for name in values if name in declared]
+        told = [name for name in values if name in self.declared(study)]
         for name in told:
             await self._in_thread(study, partial(own.signal, pull_id, name, values[name]))
         return told

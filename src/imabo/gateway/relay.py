@@ -301,7 +301,8 @@ class Relay:
             **{name: round(value, 9) for name, value in signals.items()},
         }
         requests.info("request", extra={"facts": facts})
-        if serving.served == "arm" and 200 <= status < 300:
+        is_whole = serving.served == "arm" and 200 <= status < 300
+        if is_whole and self._parts.studies.declared(serving.route.study):
             self._parts.do_beside(self._tell_signals(serving, signals))
 
     async def _tell_signals(self, serving: Serving, signals: Mapping[str, float]) -> None:

@@ -29,6 +29,7 @@ _FAILED: Final = frozenset((401, 404, 408, 429))
 _WRITE_S: Final = 60.0
 _MOST_OPEN: Final = 8  # requests of a pool
 _IDLE_S: Final = 4.0
+_BROKEN: Final = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
 
 class UpstreamFailure(Exception):
@@ -85,10 +86,10 @@ class Answer:
 class _Pool:
     """Connections of a few requests; a pool's work grows with the square of its connections."""
 
-    def __init__(self, verify: ssl.SSLContext) -> None:
+    def __init__(self, verify: ssl.SSLContext, kept: int = _MOST_OPEN) -> None:
         # Many servers close what is idle for 5 s: whoever sends then loses the race.
         limits = httpx.Limits(
-            max_connections=None, max_keepalive_connections=_MOST_OPEN, keepalive_expiry=_IDLE_S
+            max_connections=None, max_keepalive_connections=kept, keepalive_expiry=_IDLE_S
         )
         # The transport alone: no redirects, no cookies, no log of requests.
         self.transport = httpx.AsyncHTTPTransport(verify=verify, limits=limits)
@@ -101,6 +102,7 @@ class Upstreams:
     def __init__(self) -> None:
         self._verify = httpx.create_ssl_context()
         self._pools: list[_Pool] = []
+        self._fresh = _Pool(self._verify, kept=0)
 
     def _pool(self) -> _Pool:
         for pool in self._pools:
@@ -126,24 +128,14 @@ class Upstreams:
         timeout = httpx.Timeout(
             upstream.timeout_s, connect=upstream.connect_s, write=_WRITE_S, pool=upstream.connect_s
         )
-        pool = self._pool()
-        pool.n_open += 1
-        is_answered = False
-        try:
-            request = httpx.Request(
-                "POST",
-                f"{upstream.base_url}/{path}",
-                headers=sent,
-                content=body,
-                extensions={"timeout": timeout.as_dict()},
-            )
-            response = await pool.transport.handle_async_request(request)
-            is_answered = True
-        except Exception as error:
-            raise _failure(upstream, error) from None
-        finally:
-            if not is_answered:
-                pool.n_open -= 1
+        request = httpx.Request(
+            "POST",
+            f"{upstream.base_url}/{path}",
+            headers=sent,
+            content=body,
+            extensions={"timeout": timeout.as_dict()},
+        )
+        pool, response = await self._exchange(upstream, request)
         answer = Answer(upstream, response, pool)
         if sum(len(name) + len(value) + 4 for name, value in answer.headers) > _MOST_HEAD:
             await answer.close()
@@ -151,10 +143,43 @@ class Upstreams:
             raise UpstreamFailure(upstream, "head", words)
         return answer
 
+    async def _exchange(
+        self, upstream: Upstream, request: httpx.Request
+    ) -> tuple[_Pool, httpx.Response]:
+        is_new = False
+
+        async def trace(event: str, facts: object) -> None:
+            nonlocal is_new
+            is_new = is_new or event == "connection.connect_tcp.started"
+
+        request.extensions["trace"] = trace
+        try:
+            return await _through(self._pool(), request)
+        except _BROKEN as error:
+            # A connection that was kept may have been closed by the other side meanwhile: then the
+            # request was never taken. On a new one it was, perhaps, and must not be repeated.
+            if is_new:
+                raise _failure(upstream, error) from None
+        except Exception as error:
+            raise _failure(upstream, error) from None
+        try:
+            return await _through(self._fresh, request)
+        except Exception as error:
+            raise _failure(upstream, error) from None
+
     async def close(self) -> None:
         """Close all connections."""
-        for pool in self._pools:
+        for pool in [self._fresh, *self._pools]:
             await pool.transport.aclose()
+
+
+async def _through(pool: _Pool, request: httpx.Request) -> tuple[_Pool, httpx.Response]:
+    pool.n_open += 1
+    try:
+        return pool, await pool.transport.handle_async_request(request)
+    except BaseException:
+        pool.n_open -= 1
+        raise
 
 
 def _failure(upstream: Upstream, error: Exception) -> UpstreamFailure:
