@@ -84,6 +84,18 @@ def test_comments_are_kept_where_the_file_says_so(
     ]
 
 
+def test_a_file_that_cannot_be_written_loses_no_reward(
+    made: Callable[[dict[str, Any]], Gateway],
+    stub: tuple[Stub, str],
+    imabo: RunningServer,
+    tmp_path: Path,
+) -> None:
+    file = file_of(stub[1], imabo.url, gateway={"feedback_file": str(tmp_path)})
+    other = made(file)
+    told = other.feedback(id=other.chat().json()["id"], reward=1, comment="nice").json()
+    assert (told["status"], told["kept"]) == ("told", False)
+
+
 @pytest.mark.parametrize(
     ("said", "status"),
     [

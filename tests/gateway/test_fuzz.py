@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+import tracemalloc
 from typing import Any
 
 import httpx
@@ -61,6 +63,9 @@ def test_documents(gateway: Gateway, path: str, model: Any, rest: dict[str, Any]
         '{"model": "imabo/one"}'.encode("utf-16"),
         b'{"model": "imabo/one", "metadata": {"imabo_key": "", "imabo_context": [1]}}',
         b'{"model": "imabo/one", "metadata": {"imabo_key": 5, "imabo_context": "[[["}}',
+        b'{"model": "imabo/one", "metadata": {"imabo_key": "\\ud800", "x": "\\ud800"}}',
+        b'{"model": "imabo/inserted", "stream": true, "stream_options": {"\\udfff": NaN}}',
+        b'{"model": "main/\\ud800"}',
         b"",
     ],
 )
@@ -73,6 +78,21 @@ def test_a_body_that_is_too_long_and_one_in_pieces(gateway: Gateway) -> None:
     assert gateway.http.post("/v1/chat/completions", content=long).status_code == 413
     assert gateway.http.post("/v1/chat/completions", content=iter([long])).status_code == 413
     assert gateway.http.post("/v1/feedback", content=b" " * 70_000).status_code == 413
+
+
+@pytest.mark.parametrize("text", ["a", "\\\\n", '\\\\"'])
+def test_long_texts_take_little_time_and_memory(text: str) -> None:
+    long = '{"messages": "' + text * (1 << 21) + '", "model": "m"}'
+    tracemalloc.start()
+    began = time.monotonic()
+    try:
+        (_, model) = pieces(long)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert long[model.start : model.end] == '"m"'
+    assert peak < 8 * len(long)
+    assert time.monotonic() - began < 5.0
 
 
 def test_addresses_and_methods_that_are_not_there(gateway: Gateway) -> None:

@@ -135,16 +135,19 @@ class RemoteStudies(Studies):
 
     async def ask(self, route: Route, asked: Asked) -> Pull:
         """A pull, or the default."""
-        if asked == _PLAIN:
-            wait = self._gatherers[route.name].ask(asked, self._settings.deadline_s)
-            pull = await wait or self.default(route, asked, "imabo did not answer in time")
-        else:
-            pull = await self._studies[route.study].ask(
-                key=asked.key,
-                context=asked.context,
-                default=dict(route.default),
-                deadline_s=self._settings.deadline_s,
-            )
+        try:
+            if asked == _PLAIN:
+                wait = self._gatherers[route.name].ask(asked, self._settings.deadline_s)
+                pull = await wait or self.default(route, asked, "imabo did not answer in time")
+            else:
+                pull = await self._studies[route.study].ask(
+                    key=asked.key,
+                    context=asked.context,
+                    default=dict(route.default),
+                    deadline_s=self._settings.deadline_s,
+                )
+        except Exception as error:  # whatever it was, the application goes on
+            return self.default(route, asked, error)
         if pull.arm:
             self._tokens[pull.id.rpartition("-")[0]] = route.study
         return pull

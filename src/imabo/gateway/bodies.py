@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]', re.DOTALL)
+# Nothing in it is tried twice (the possessive +): a text of megabytes must not fill the memory.
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]', re.DOTALL)
 _SPACE: Final = " \t\n\r"
 # The id of an answer nearly always comes first.
-_ID_FIRST: Final = re.compile(rb'\s*\{\s*"id"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ID_FIRST: Final = re.compile(rb'\s*+\{\s*+"id"\s*+:\s*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 
 
 class Piece(NamedTuple):
@@ -165,4 +166,9 @@ def _member(name: str, value: str) -> str:
 
 
 def _dumped(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which was an escape in what came
+        return json.dumps(value, separators=(",", ":"))
+    return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 import re
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from imabo.gateway.answering import document, refused, refused_by_imabo
 from imabo.gateway.relay import Parts
 from imabo.space.scalars import show
 
+_log: Final = logging.getLogger(__name__)
 _MOST: Final = 65_536  # bytes of a feedback
 _MOST_SCORES: Final = 50
 _FIELDS: Final = ("id", "reward", "scores", "comment")
@@ -105,7 +107,11 @@ class Feedback:
             return False
         line = json.dumps({"at": datetime.now(UTC).isoformat(), **said}) + "\n"
         async with self._turn:
-            await asyncio.to_thread(_append, path, line)
+            try:
+                await asyncio.to_thread(_append, path, line)
+            except OSError as error:  # the reward counts all the same
+                _log.error("feedback cannot be added to %r: %s", path, error.strerror)
+                return False
         return True
 
 
