@@ -28,6 +28,7 @@ from imabo.study import Study
 _START_S: Final = 3.0  # to look at the studies before the first request
 _CLIENT_S: Final = 5.0  # that one attempt to deliver a reward may take
 _MOST: Final = 1000  # asks that go together
+_AT_ONCE: Final = 3  # calls of a route to imabo
 _PLAIN: Final = Asked(None, None)
 
 _log: Final = logging.getLogger(__name__)
@@ -131,7 +132,7 @@ class RemoteStudies(Studies):
                 _log.warning("%s: %s", words, error or f"no answer within {_START_S:g} s")
             self._studies[name] = study
         for route in self._settings.routes.values():
-            self._gatherers[route.name] = Gatherer(self._plain(route))
+            self._gatherers[route.name] = Gatherer(self._plain(route), _AT_ONCE)
 
     async def ask(self, route: Route, asked: Asked) -> Pull:
         """A pull, or the default."""
@@ -271,46 +272,58 @@ class OwnStudies(Studies):
 
 
 class Gatherer:
-    """Asks that come while one is under way are asked together, when it is answered.
+    """Asks that come while others are under way are asked together, when one is answered.
 
     Args:
         ask: Gives a pull, or an error, for each of several requests.
+        at_once: How many such calls may be under way. More make less wait when there is little to
+            do, and save less when there is much.
     """
 
-    def __init__(self, ask: Callable[[Sequence[Asked]], Awaitable[Sequence[Any]]]) -> None:
+    def __init__(
+        self, ask: Callable[[Sequence[Asked]], Awaitable[Sequence[Any]]], at_once: int = 1
+    ) -> None:
         self._ask = ask
+        self._at_once = at_once
         self._waiting: list[tuple[Asked, asyncio.Future[Pull | None]]] = []
-        self._run: asyncio.Task[None] | None = None
+        self._turns: set[asyncio.Task[None]] = set()
 
     async def ask(self, asked: Asked, deadline_s: float) -> Pull | None:
         """The pull of one request; None when it did not come in time."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Pull | None] = loop.create_future()
         self._waiting.append((asked, future))
-        if self._run is None:
-            self._run = loop.create_task(self._take_turns())
+        if len(self._turns) < self._at_once:
+            self._start()
         timer = loop.call_later(deadline_s, _settle, future, None)
         try:
             return await future
         finally:
             timer.cancel()
 
+    def _start(self) -> None:
+        turn = asyncio.get_running_loop().create_task(self._take_turns())
+        self._turns.add(turn)
+        turn.add_done_callback(self._ended)
+
+    def _ended(self, turn: asyncio.Task[None]) -> None:
+        self._turns.discard(turn)
+        if self._waiting and not self._turns:  # one came in the turn's last moment
+            self._start()
+
     async def _take_turns(self) -> None:
-        try:
-            while self._waiting:
-                # Who is gone by now needs no pull.
-                live = [one for one in self._waiting if not one[1].done()]
-                batch, self._waiting = live[:_MOST], live[_MOST:]
-                if not batch:
-                    continue
-                try:
-                    answers = await self._ask([asked for asked, _ in batch])
-                except Exception as error:
-                    answers = [error] * len(batch)
-                for (_, future), answer in zip(batch, answers, strict=True):
-                    _settle(future, answer)
-        finally:
-            self._run = None
+        while self._waiting:
+            # Who is gone by now needs no pull.
+            live = [one for one in self._waiting if not one[1].done()]
+            batch, self._waiting = live[:_MOST], live[_MOST:]
+            if not batch:
+                continue
+            try:
+                answers = await self._ask([asked for asked, _ in batch])
+            except Exception as error:
+                answers = [error] * len(batch)
+            for (_, future), answer in zip(batch, answers, strict=True):
+                _settle(future, answer)
 
 
 def _settle(future: asyncio.Future[Pull | None], answer: Pull | Exception | None) -> None:
