@@ -34,6 +34,7 @@ APART: Final = (
     "tests/docs",
     "tests/server",
     "tests/client",
+    "tests/gateway",
     "tests/crash",
     "tests/demo",
     "tests/operations",

@@ -12,8 +12,10 @@ from types import ModuleType
 import pytest
 
 from imabo import cli
+from imabo.gateway import make_app, read_settings
 from imabo.server.settings import Settings
-from tests.docs.pages import ADDRESS, DATABASE, Block, blocks
+from tests.docs.pages import ADDRESS, DATABASE, FILE, GATEWAY, MODEL, Block, blocks
+from tests.gateway.upstream import Running, Stub
 from tests.server.running import RunningServer
 
 # Programs that a console block may show and that are not run: they would change the machine.
@@ -40,7 +42,13 @@ class RunningPage:
         self._stack = stack
         self._folder = folder
         self._places = {DATABASE: database}
-        self.blocks = [one for one in blocks(page) if one.kind in ("python", "console")]
+        self.blocks = [
+            one
+            for one in blocks(page)
+            if one.kind in ("python", "console") or FILE.match(one.text) is not None
+        ]
+        if any(MODEL in one.text for one in self.blocks):
+            self._places[MODEL] = stack.enter_context(Running(Stub().app)).url
         if not any("imabo serve" in one.text for one in self.blocks) and any(
             ADDRESS in one.text for one in self.blocks
         ):
@@ -51,6 +59,8 @@ class RunningPage:
         if block.kind == "python":
             code = compile(self._placed(block.text), str(self._page), "exec", dont_inherit=True)
             exec(code, self._module.__dict__)
+        elif (file := FILE.match(block.text)) is not None:
+            (self._folder / file[1]).write_text(self._placed(block.text), encoding="utf-8")
         elif not block.is_excused:
             self._run_commands([one for one in block.commands if not _is_not_run(one)])
 
@@ -64,6 +74,9 @@ class RunningPage:
             arguments = shlex.split(self._placed(command))[1:]
             if arguments[0] == "serve":
                 self._serve(arguments[arguments.index("--store") + 1])
+            elif arguments[0] == "gateway" and "--check" not in arguments:
+                app = make_app(read_settings(self._folder / arguments[1], {}))
+                self._places[GATEWAY] = self._stack.enter_context(Running(app)).url
             elif cli.main(arguments) != 0:
                 pytest.fail(f"{self._page.name}: {command} failed")
 

@@ -18,6 +18,7 @@ from imabo.cli.arguments import (
     takes,
     whole,
 )
+from imabo.cli.gateway import GATEWAY
 from imabo.cli.parser import Argument, Command, Subparsers
 
 # Those of imabo.insight, which would take its time to load.
@@ -407,6 +408,7 @@ _RUN: Final = [
         "imabo serve --store sqlite:///imabo.db --port 8766",
         load=_load_server,
     ),
+    GATEWAY,
     Command(
         "keys",
         "access keys of the service: create, list, revoke",
