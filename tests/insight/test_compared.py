@@ -46,7 +46,7 @@ def test_it_is_compared_with_the_control_where_there_is_one() -> None:
     assert known.tone == "good"
     assert f"Between +{lift.interval[0]:.3f} and +{lift.interval[1]:.3f}" in known.detail
     assert "tuned 0.900, control 0.600" in known.detail
-    assert "Last 1," in known.detail
+    assert " rewards: +0.300." in known.detail
 
 
 def test_a_worse_one_says_so_and_a_small_difference_is_not_clear() -> None:
