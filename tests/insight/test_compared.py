@@ -107,3 +107,18 @@ def test_the_key_figures_are_json_with_the_lift_and_its_days(key: Overview) -> N
     assert document["lift"]["estimate"] == pytest.approx(0.3, abs=0.01)
     assert len(document["lift"]["by_day"]) == 1
     assert document["answers"][0]["name"] == "working"
+
+
+def test_what_only_a_random_control_served_is_told_from_what_someone_retired() -> None:
+    study = made(Control.random(0.5))
+    serve(study, 40, 0.9, 0.6)
+    mine = study.add_arm({"model": "small", "x": 0.25})
+    study.retire(mine)
+    rows = insight.arm_table(insight.read(study), states=["retired"]).rows
+    draws = [row for row in rows if row.is_draw]
+    assert {row.origin for row in draws} == {"control"}
+    assert len(draws) >= 10
+    assert [row.id for row in rows if not row.is_draw] == [mine.id]
+    study.resume(draws[0].id)
+    again = insight.arm_table(insight.read(study), states=["active"]).rows
+    assert [row.is_draw for row in again if row.id == draws[0].id] == [False]

@@ -25,6 +25,7 @@ def test_a_control_is_set_changed_and_ended(open_page: OpenPage, api: Api) -> No
     panel, dialog = page.get_by_role("region", name="Control and"), page.get_by_role("dialog")
     expect(panel).to_contain_text("There is no control")
     panel.get_by_role("button", name="Set a control").click()
+    expect(dialog.get_by_role("status")).to_contain_text("5.0 % of the requests get the control")
     dialog.get_by_label("model").select_option(label="small")
     dialog.get_by_label("share").fill("many")
     dialog.get_by_role("button", name="Save").click()

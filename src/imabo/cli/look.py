@@ -236,7 +236,7 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
         cells = {
             "": "*" if row["is_best"] else "",
             "arm": str(row["id"]),
-            "state": clean(row["state"]),
+            "state": "control draw" if row.get("is_draw") else clean(row["state"]),
             "pulls": count(row["n_pulls"]),
             "rewards": count(row["n_rewards"]),
             "share": f"{row['share']:.1%}",

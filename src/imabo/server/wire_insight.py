@@ -174,7 +174,7 @@ class ArmRow(BaseModel):
 
     id: int = Field(examples=[3])
     config: Config
-    origin: Literal["warmup", "oracle", "baseline", "manual"]
+    origin: Literal["warmup", "oracle", "baseline", "manual", "control"]
     state: State
     n_pulls: int
     n_rewards: int
@@ -192,6 +192,9 @@ class ArmRow(BaseModel):
     label: str = Field(
         description="what sets it apart from the other arms, in words",
         examples=["large, with examples, T = 0"],
+    )
+    is_draw: bool = Field(
+        description="whether only a random control served it: retired, but not by anyone"
     )
 
 

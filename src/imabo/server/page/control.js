@@ -2,7 +2,7 @@
 
 import { read, studyPath, write } from "./api.js";
 import { ConfigForm } from "./configure.js";
-import { openDialog } from "./dialogs.js";
+import { openDialog, wordsOf } from "./dialogs.js";
 import { ICONS, h, icon, setAttr, setText } from "./dom.js";
 import { measure, moment, percent } from "./format.js";
 import { mayAdmin } from "./session.js";
@@ -125,6 +125,7 @@ export class Control {
   }
 
   set() {
+    const { study } = this;
     const { control, exposure, guardrail } = this.rollout;
     const { space, best } = this.known();
     const form = new ConfigForm(space, control?.config ?? best);
@@ -166,12 +167,11 @@ export class Control {
       setText(hint, value ? "Each of its requests gets a new configuration, drawn at random." : "What you serve today. Another configuration begins another comparison, with a lift of its own.");
     }
 
-    const { study } = this;
     async function say() {
       try {
         setText(effect, (await read(planPath(study, numberIn(share, 100), numberIn(exposed, 100)))).text);
       } catch (error) {
-        setText(effect, error.message);
+        setText(effect, wordsOf(error));
       }
     }
   }
