@@ -119,6 +119,6 @@ def test_what_only_a_random_control_served_is_told_from_what_someone_retired() -
     assert {row.origin for row in draws} == {"control"}
     assert len(draws) >= 10
     assert [row.id for row in rows if not row.is_draw] == [mine.id]
-    study.resume(draws[0].id)
+    study.add_arm(draws[0].config)
     again = insight.arm_table(insight.read(study), states=["active"]).rows
     assert [row.is_draw for row in again if row.id == draws[0].id] == [False]

@@ -20,6 +20,13 @@ def opened(open_page: OpenPage, api: Api, **options: object) -> Page:
     return page
 
 
+def wider(page: Page) -> int:
+    """How many pixels a dialog holds beyond its width."""
+    body = page.locator(".dialog-body")
+    pixels: int = body.evaluate("element => element.scrollWidth - element.clientWidth")
+    return pixels
+
+
 def test_a_control_is_set_changed_and_ended(open_page: OpenPage, api: Api) -> None:
     page = opened(open_page, api)
     panel, dialog = page.get_by_role("region", name="Control and"), page.get_by_role("dialog")
@@ -98,6 +105,7 @@ def test_a_study_without_a_control_is_rolled_back_to_what_is_chosen(
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("model").select_option(label="medium")
     dialog.get_by_label("temperature").fill("0.7")
+    assert wider(page) == 0
     dialog.get_by_role("button", name="Roll back").click()
     banner = page.get_by_role("status", name="Rolled back")
     expect(banner).to_contain_text("without a reason given")
@@ -105,6 +113,11 @@ def test_a_study_without_a_control_is_rolled_back_to_what_is_chosen(
     assert overflow(page) == 0
     assert findings(page, ".banner") == []
     assert findings(page, ".control") == []
+    banner.get_by_role("button", name="Resume tuning").click()
+    dialog.get_by_role("button", name="Resume").click()
+    expect(banner).to_be_hidden()
+    page.get_by_role("button", name="Change", exact=True).click()
+    assert wider(page) == 0
 
 
 def test_the_lift_is_the_first_answer_and_has_its_days(
