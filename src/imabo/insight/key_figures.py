@@ -62,11 +62,11 @@ class Overview:
         gain: What was earned beyond serving at random; None while that is not known.
         pulls_per_minute: Over the newest tenth of the pulls; None before there is a pace.
         lift: How much better tuned requests are than the control's; None without a control.
-        state: ``empty`` (no pull yet), ``rolled back`` (everyone gets the control), ``no feedback``
-            (no reward came during the newest tenth of the pulls, and at least 20), ``warming up``
-            (the policy's first arms are not there, or have fewer than two rewards each on average),
-            ``settled`` (the recommended arm gets at least half of the newest tenth of the pulls) or
-            ``learning``.
+        state: ``empty`` (no pull yet), ``rolled back`` (everyone gets the control),
+            ``no feedback`` (no reward came during the newest tenth of the pulls, and at least 20),
+            ``warming up`` (the policy's first arms are not there, or have fewer than two rewards
+            each on average), ``settled`` (the recommended arm gets at least half of the newest
+            tenth of the pulls) or ``learning``.
         answers: What this says to the four questions that a team has, in words.
     """
 
