@@ -9,7 +9,8 @@ import pytest
 
 from imabo import insight
 from imabo.insight import Overview, StudySnapshot
-from imabo.insight.questions import answers, duration, measure
+from imabo.insight.compared import measure
+from imabo.insight.questions import answers, duration
 from imabo.testing.study.base import ManualClock, play
 from tests.insight.story import drawn_often, instant, make
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -81,7 +80,7 @@ class Embedded:
 
     def overview(self) -> Mapping[str, Any]:
         """Its key figures."""
-        return dataclasses.asdict(insight.overview(insight.read(self._study)))
+        return insight.overview_document(insight.overview(insight.read(self._study)))
 
     def counts(self) -> Counts:
         """What became of the requests until now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from imabo.testing.study.changes import ChangeCases
+from imabo.testing.study.control import ControlCases
 from imabo.testing.study.declaring import DeclaringCases
 from imabo.testing.study.keys import KeyCases
 from imabo.testing.study.loop import LoopCases
@@ -10,7 +11,9 @@ from imabo.testing.study.reads import ReadCases
 from imabo.testing.study.time import TimeCases
 
 
-class StudyContract(LoopCases, KeyCases, ReadCases, ChangeCases, DeclaringCases, TimeCases):
+class StudyContract(
+    LoopCases, KeyCases, ReadCases, ChangeCases, ControlCases, DeclaringCases, TimeCases
+):
     """What every study does, wherever it keeps its facts and however it is reached.
 
     Subclass it in a test file with a fixture ``make_study``; the tests use public methods only.
