@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 ADDRESS = "http://127.0.0.1:8766"  # of the service in the pages
+APPLICATION = "http://127.0.0.1:8000"  # of a reader's own application in the pages
 DATABASE = "postgresql://imabo@db/imabo"  # of PostgreSQL in the pages
 
 _BLOCK = re.compile(r"^(?P<before><!-- not run: .+ -->\n\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```",

@@ -1,7 +1,11 @@
-"""A page that is run from top to bottom: its Python and its console blocks, in one folder."""
+"""A page that is run from top to bottom: its Python and its console blocks, in one folder.
+
+A Python block that begins with the name of a file (``# app.py``) is saved as that file instead.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -13,7 +17,8 @@ import pytest
 
 from imabo import cli
 from imabo.server.settings import Settings
-from tests.docs.pages import ADDRESS, DATABASE, Block, blocks
+from tests.docs.application import application
+from tests.docs.pages import ADDRESS, APPLICATION, DATABASE, Block, blocks
 from tests.server.running import RunningServer
 
 # Programs that a console block may show and that are not run: they would change the machine.
@@ -48,13 +53,20 @@ class RunningPage:
 
     def run(self, block: Block) -> None:
         """Run a block; what fails raises."""
-        if block.kind == "python":
+        file = re.match(r"# (\w+\.py)\n", block.text)
+        if block.kind == "python" and file is not None:
+            (self._folder / file[1]).write_text(self._placed(block.text), encoding="utf-8")
+        elif block.kind == "python":
             code = compile(self._placed(block.text), str(self._page), "exec", dont_inherit=True)
             exec(code, self._module.__dict__)
         elif not block.is_excused:
             self._run_commands([one for one in block.commands if not _is_not_run(one)])
 
     def _run_commands(self, commands: list[str]) -> None:
+        if commands and commands[0].startswith("uvicorn "):
+            app = shlex.split(commands[0])[1]
+            self._places[APPLICATION] = self._stack.enter_context(application(app, self._folder))
+            return
         plain = all(one.startswith("imabo ") and not set(one) & set("<>|$`") for one in commands)
         if not plain:
             script = SHELL + "\n".join(map(self._placed, commands))
