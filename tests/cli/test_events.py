@@ -82,6 +82,17 @@ def test_show_and_best_say_since_when(anywhere: Imabo) -> None:
         assert "since a change" not in anywhere(command, STUDY).out
 
 
+def test_show_begins_with_the_four_answers_and_names_arms_by_what_sets_them_apart(
+    anywhere: Imabo,
+) -> None:
+    shown, told = anywhere("show", STUDY).out, anywhere("show", STUDY, "--json").json
+    for one in told["overview"]["answers"]:
+        line = rf"^  {re.escape(one['question'])} +{re.escape(one['answer'])}$"
+        assert re.search(line, shown, re.MULTILINE)
+    for row in told["table"]["rows"]:
+        assert row["label"][:12] in shown
+
+
 def test_watch_shows_the_newest_change(anywhere: Imabo) -> None:
     line = anywhere("watch", CHANGED, "--count=1").out
     assert re.search(rf"  changed \d\d:\d\d:\d\d UTC: {NOTICED}$", line.rstrip())

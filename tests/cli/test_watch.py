@@ -37,7 +37,7 @@ def test_a_narrow_terminal_cuts_the_configurations_and_nothing_else(folder: Path
     lines = terminal.text.splitlines()
     (titles,) = {line.rstrip() for line in lines if "interval" in line}
     assert re.fullmatch(r" +arm +state +pulls +rewards +share +estimate +interval +config", titles)
-    best = re.compile(r"\* +\d+  active +\d+ +\d+ +[\d.]+% +[\d.]+  \[.*\] +model=.*…$")
+    best = re.compile(r"\* +\d+  active +\d+ +\d+ +[\d.]+% +[\d.]+  \[.*\] +(small|large), .*…$")
     assert any(best.match(line.rstrip()) for line in lines)
 
 

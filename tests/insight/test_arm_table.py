@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,10 @@ def test_pages_put_together_are_all_matching_arms_in_order(
             FACTS, states=states, offset=offset, limit=limit, **options
         ).rows
     ]
-    assert pages == whole.rows
+    # A label tells apart those that are shown together, so it may say less on a page.
+    assert [replace(row, label="") for row in pages] == [
+        replace(row, label="") for row in whole.rows
+    ]
     assert len(pages) == whole.n <= whole.n_arms == EVENTFUL.n_arms
     assert states is None or all(row.state in states for row in pages)
     known = [row for row in pages if value_of(row, sort) is not None]

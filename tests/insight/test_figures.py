@@ -13,8 +13,8 @@ from imabo import Choice, Space, insight, policies
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.insight import FIGURES, StudySnapshot
 from imabo.insight.structure import MOST_ARMS
-from imabo.testing.study.base import letters
-from tests.insight.story import changed, drawn_often, eventful, instant, situations
+from imabo.testing.study.base import ManualClock, letters
+from tests.insight.story import SPACE, changed, drawn_often, eventful, go_on, instant, situations
 
 
 def walk(value: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -88,12 +88,15 @@ def test_the_figure_of_the_reward_shows_the_read_model() -> None:
     model = insight.reward(snapshot, baseline=1)
     assert model.random.mean is not None
     made = insight.figure("reward", snapshot, baseline=1)
-    rolling = named(made, f"mean of the last {model.window} points")
-    assert (rolling["x"], rolling["y"]) == (model.pulls, model.rolling)
+    rolling = named(made, "rolling mean")
+    assert rolling["x"] == [1000.0 * at for at in model.times if at is not None]
+    assert (rolling["y"], made["layout"]["xaxis"]["type"]) == (model.rolling, "date")
     assert named(made, "serving at random")["y"] == [model.random.mean] * 2
     assert model.baseline is not None
-    assert named(made, "arm 1")["y"] == [model.baseline.mean] * 2
-    assert len(named(made, "new arm")["x"]) == len(model.arrivals) == min(study.n_arms, 200)
+    assert named(made, "configuration 1")["y"] == [model.baseline.mean] * 2
+    assert (
+        len(named(made, "new configuration")["x"]) == len(model.arrivals) == min(study.n_arms, 200)
+    )
 
 
 def test_the_shares_of_traffic_add_up_to_one() -> None:
@@ -127,13 +130,13 @@ def test_the_lines_of_parallel_coordinates_are_the_arms_on_their_axes(kind: str)
     width = len(model.axes) + 1
     drawn = {}
     for trace in made["data"]:
-        if trace["name"] == "arms":
+        if trace["name"] == "configurations":
             for start in range(0, len(trace["x"]), width + 1):
                 assert trace["x"][start : start + width + 1] == [*range(width), None]
                 drawn[trace["text"][start]] = trace["y"][start : start + width]
     assert len(drawn) == len(model.arms)
     for i, arm in enumerate(model.arms):
-        heights = drawn[f"arm {arm}"]
+        heights = drawn[f"configuration {arm}"]
         assert all(-1e-9 <= height <= 1 + 1e-9 for height in heights)
         for axis, height in zip(model.axes, heights, strict=False):
             value = axis.start + height * (axis.end - axis.start)
@@ -176,8 +179,59 @@ def test_changes_of_the_world_and_of_the_space_are_lines_of_different_kinds() ->
     assert len({line["color"] for line in lines}) == 2
     (marks,) = [trace for trace in drawn["data"] if trace["name"] == "change noticed"]
     *_, noticed, _ = study.events()
-    assert marks["text"] == [str(noticed)]
+    assert marks["text"] == [str(noticed).replace("of arm ", "of configuration ")]
     assert "noticed that the rewards had changed" in drawn["about"]
     calm = insight.figure("reward", insight.read(instant(50)[0]))
     assert calm["layout"]["shapes"] == []
     assert "noticed" not in calm["about"]
+
+
+@pytest.mark.parametrize("name", ["reward", "traffic", "growth", "cost"])
+def test_figures_of_the_past_are_over_time_or_over_requests(name: str) -> None:
+    clock = ManualClock(1e9)
+    study, _ = instant(60, clock=clock)
+    study.update_space(Space({**SPACE.parameters, "model": Choice("large", "huge")}))
+    go_on(study, clock, 20, lambda pull: 0.5)
+    snapshot = insight.read(study)
+    by_time = insight.figure(name, snapshot)
+    by_requests = insight.figure(name, snapshot, axis="requests")
+    times = [x for trace in by_time["data"] for x in trace["x"]]
+    # All of it within the study's life, marks and levels too.
+    assert 1e12 <= min(times) <= max(times) == 1000.0 * snapshot.last_at
+    requests = [x for trace in by_requests["data"] for x in trace["x"]]
+    assert 0 <= min(requests) <= max(requests) == study.n_pulls
+    with pytest.raises(InvalidSetting, match="axis"):
+        insight.figure(name, snapshot, axis="days")
+
+
+def test_a_clock_that_is_no_calendar_counts_from_the_start() -> None:
+    study, _ = instant(40, clock=ManualClock(100.0))
+    made = insight.figure("reward", insight.read(study))
+    assert "type" not in made["layout"]["xaxis"]
+    assert max(named(made, "rolling mean")["x"]) == 40.0
+
+
+def test_effects_of_numbers_lie_on_a_number_line() -> None:
+    snapshot = insight.read(instant(300)[0])
+    made = insight.figure("effects", snapshot)
+    traces = {trace["name"]: trace for trace in made["data"]}
+    axes = {trace["name"]: made["layout"][f"xaxis{trace['xaxis'][1:]}"] for trace in made["data"]}
+    assert (axes["rate"]["type"], axes["model"]["type"]) == ("log", "category")
+    assert axes["rate"]["range"][0] < -4.0 <= axes["rate"]["range"][1] + 4.0
+    found = {one.name: one for one in insight.effects(snapshot)}
+    for name in ("temperature", "rate", "top_k", "tokens"):
+        groups = [one for one in found[name].effects if one.low is not None]
+        for x, left, right, one in zip(
+            traces[name]["x"], traces[name]["error_x"]["arrayminus"],
+            traces[name]["error_x"]["array"], groups, strict=True,
+        ):  # fmt: skip
+            assert x - left == pytest.approx(one.low)
+            assert x + right == pytest.approx(one.high)
+
+
+def test_the_best_configurations_are_eight_with_names_of_their_own() -> None:
+    snapshot = insight.read(instant(300)[0])
+    made = insight.figure("arms", snapshot)
+    names = [note["text"] for note in made["layout"]["annotations"]]
+    assert len(names) == len(set(names)) == 8
+    assert len(insight.figure("arms", snapshot, limit=12)["layout"]["annotations"]) == 12

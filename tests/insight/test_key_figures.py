@@ -60,6 +60,7 @@ def test_after_a_change_the_best_arm_is_that_of_the_study_with_the_rewards_since
         "since": best.since.timestamp(),
         "observed": best.observed,
         "chance": best.chance,
+        "label": f"{best.config['letter']}",
     }
     assert best.n_rewards < study.n_rewards / 4
 

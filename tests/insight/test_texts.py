@@ -9,10 +9,8 @@ import numpy as np
 from imabo import Choice, Space
 from imabo.insight.drawings.base import safe, whole
 from imabo.insight.estimates import number, numbers
-from imabo.insight.grouping import ABSENT, Groupings, numbers_of, value_text, values_of
+from imabo.insight.grouping import ABSENT, Groupings, config_text, numbers_of, value_text, values_of
 from imabo.insight.palette import faint
-from imabo.insight.reporting import script_json
-from imabo.insight.snapshot import config_text
 
 
 def test_what_is_not_finite_is_null_in_json() -> None:
@@ -40,7 +38,6 @@ def test_values_and_counts_for_people() -> None:
 
 def test_text_of_users_is_text() -> None:
     assert safe("<b>bold</b>") == "&lt;b&gt;bold&lt;/b&gt;"
-    assert script_json("</script>") == '"\\u003c/script\\u003e"'
 
 
 def test_a_band_has_a_faint_colour() -> None:

@@ -13,9 +13,9 @@ from imabo import Choice, Space, insight, policies
 from imabo.confidence import bounded_interval
 from imabo.errors import UnknownArm
 from imabo.insight import StudySnapshot
-from imabo.insight.timelines import MOST_ARMS, MOST_ARRIVALS, ROLLING, _restarts
+from imabo.insight.timelines import MOST_ARRIVALS, ROLLING, _restarts
 from imabo.testing.study.base import ManualClock
-from tests.insight.story import SPACE, by_model, changed, eventful, go_on, instant
+from tests.insight.story import SPACE, changed, go_on, instant
 
 
 def test_means_between_points_are_those_of_the_pulls_in_between() -> None:
@@ -194,36 +194,3 @@ def test_a_policy_of_ones_own_has_no_curve() -> None:
     model = insight.growth(insight.read(study))
     assert (model.due, model.law) == (None, None)
     assert model.n_active[-1] == 1.0
-
-
-# --- traffic ------------------------------------------------------------------------------------
-
-
-def test_traffic_adds_up_to_all_pulls(any_snapshot: StudySnapshot) -> None:
-    model = insight.traffic(any_snapshot)
-    columns = np.array([*model.counts, model.others], dtype=float)
-    assert (columns >= 0).all()
-    assert columns.sum(axis=0).tolist() == model.totals
-    assert columns.sum() == any_snapshot.totals.n_pulls
-    assert len(model.arms) + model.n_others == len(any_snapshot.arms)
-    assert len(model.arms) <= MOST_ARMS
-
-
-def test_traffic_between_points_is_that_of_the_pulls_in_between() -> None:
-    study, pulls = instant(150, by_model)
-    model = insight.traffic(insight.read(study))
-    ends = [0, *(int(n or 0) for n in model.pulls)]
-    for arm, counts in zip(model.arms, model.counts, strict=True):
-        assert counts == [
-            sum(pull.arm == arm for pull in pulls[start:end]) for start, end in pairwise(ends)
-        ]
-    most = sorted(study.arms(), key=lambda one: (-one.n_pulls, one.id))[:MOST_ARMS]
-    assert model.arms == [arm.id for arm in most]
-
-
-def test_traffic_of_arms_that_are_gone_still_counts() -> None:
-    study = eventful()
-    assert any(arm.state == "retired" for arm in study.arms())
-    model = insight.traffic(insight.read(study))
-    for arm, counts in zip(model.arms, model.counts, strict=True):
-        assert sum(n or 0.0 for n in counts) == study.arms()[arm - 1].n_pulls

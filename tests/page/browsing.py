@@ -100,12 +100,8 @@ def overflow(page: Page) -> int:
     return pixels
 
 
-def serious(page: Page, part: str = "html") -> list[tuple[str, str]]:
-    """What the accessibility check finds that matters; a drawing is one image to it."""
+def findings(page: Page, part: str = "html") -> list[tuple[str, str]]:
+    """What the accessibility check finds, minor things too; a drawing is one image to it."""
     where = {"include": [[part]], "exclude": [[".main-svg"]]}
     found: list[dict[str, Any]] = Axe().run(page, context=where).response["violations"]
-    return [
-        (one["id"], one["nodes"][0]["html"][:200])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]

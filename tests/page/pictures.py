@@ -1,6 +1,7 @@
-"""Screenshots of every view: ``python -m tests.page.pictures OUT``.
+"""Screenshots of every view: ``python -m tests.page.pictures OUT [VIEW ...]``.
 
-``OUT/study-1280-light.png`` and so on; the one in the README is ``docs/images/page.png``.
+``OUT/study-1400-light.png`` and so on; with views named, only those. The one in the README is
+``docs/images/page.png``: ``top-1400-light.png``.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any, Final
 import httpx
 from playwright.sync_api import Browser, Page
 
-from tests.page.browsing import NARROW, WIDE, overflow, running_browser, watched_page
+from tests.page.browsing import NARROW, overflow, running_browser, watched_page
 from tests.page.studies import SPACE, STRANGE, STRANGE_SPACE, assistant, drive, path_of
 from tests.server.calls import Api
 from tests.server.running import RunningServer
 
+SIZES: Final = ({"width": 1400, "height": 900}, {"width": 800, "height": 1000}, NARROW)
 LOOKS: Final[dict[str, dict[str, Any]]] = {
     f"{size['width']}-{scheme}": {"viewport": size, "color_scheme": scheme}
-    for size in (WIDE, NARROW)
+    for size in SIZES
     for scheme in ("light", "dark")
 }
 
@@ -41,16 +43,20 @@ class Clock:
 
 def main(arguments: Sequence[str]) -> int:
     """Take the pictures."""
-    if len(arguments) != 1:
-        print("usage: python -m tests.page.pictures OUT", file=sys.stderr)
+    if not arguments:
+        print("usage: python -m tests.page.pictures OUT [VIEW ...]", file=sys.stderr)
         return 2
-    folder = Path(arguments[0])
+    folder, wanted = Path(arguments[0]), set(arguments[1:])
     folder.mkdir(parents=True, exist_ok=True)
+
+    def of(views: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        return {name: view for name, view in views.items() if not wanted or name in wanted}
+
     with running_browser() as browser:
         with RunningServer(keys={"key": ("reader", None)}) as locked:
-            shoot(browser, locked.url, folder, {"key": ("/", ".gate")})
+            shoot(browser, locked.url, folder, of({"key": ("/", ".gate")}))
         with RunningServer() as empty:
-            shoot(browser, empty.url, folder, {"empty": ("/", ".welcome")})
+            shoot(browser, empty.url, folder, of({"empty": ("/", ".welcome")}))
         with RunningServer(clock=Clock()) as server:
             with httpx.Client(base_url=server.url) as client:
                 fill(client)
@@ -60,8 +66,9 @@ def main(arguments: Sequence[str]) -> int:
                 "strange": (path_of(STRANGE), "#figure-reward .main-svg"),
                 "waiting": (path_of("onboarding-mails"), ".first"),
             }
-            shoot(browser, server.url, folder, views)
-            dialogs(browser, server.url, folder)
+            shoot(browser, server.url, folder, of(views))
+            if not wanted or "dialogs" in wanted:
+                dialogs(browser, server.url, folder)
     return 0
 
 
@@ -88,6 +95,8 @@ def shoot(browser: Browser, url: str, folder: Path, views: dict[str, tuple[str, 
                 watch.allow(401)
                 page.goto(path)
                 page.wait_for_selector(sign)
+                for part in page.locator("details").all():
+                    part.evaluate("element => { element.open = true; }")
                 see_all(page)
                 if overflow(page) > 0:
                     print(f"{name}-{look} is wider than its window")
@@ -116,13 +125,15 @@ def dialogs(browser: Browser, url: str, folder: Path) -> None:
             page.screenshot(path=folder / f"add-{look}.png")
             page.keyboard.press("Escape")
             page.get_by_role("button", name="Change the space").click()
-            area = page.get_by_label("The space as JSON")
-            area.fill(area.input_value().replace('"small",', ""))
+            form = page.get_by_role("dialog")
+            form.get_by_label("Values, one on a line").fill("medium\nlarge\nhuge")
+            form.get_by_label("To", exact=True).first.fill("0.8")
+            page.screenshot(path=folder / f"form-{look}.png")
             page.get_by_role("button", name="Preview").click()
             page.wait_for_selector(".preview li")
             page.screenshot(path=folder / f"space-{look}.png")
             page.keyboard.press("Escape")
-            page.get_by_role("button", name="Pause arm").first.click()
+            page.get_by_role("button", name="Pause configuration").first.click()
             page.screenshot(path=folder / f"pause-{look}.png")
 
 

@@ -11,7 +11,7 @@ from tests.page.studies import path_of
 from tests.server.calls import Api
 from tests.server.running import RunningServer
 
-ROWS = 15  # of a page of the table
+ROWS = 8  # of a page of the table
 
 
 def shown(page: Page) -> list[int]:
@@ -31,7 +31,10 @@ def test_a_column_sorts_one_way_and_then_the_other(open_page: OpenPage, api: Api
     page, _ = open_page(path_of(api.study))
     expect(page.locator(".arms thead th").nth(2)).to_have_attribute("aria-sort", "descending")
     both = ("descending", "ascending")
-    for column, name, orders in (("Requests", "n_pulls", both), ("Arm", "id", both[::-1])):
+    for column, name, orders in (
+        ("Requests", "n_pulls", both),
+        ("Configuration", "id", both[::-1]),
+    ):
         button = page.locator(".arms thead").get_by_role("button", name=column, exact=True)
         for order in orders:
             button.click()
@@ -45,20 +48,20 @@ def test_states_and_words_filter_and_survive_a_reload(open_page: OpenPage, api: 
         api.http.patch(f"{api.path}/arms/{arm}", json={"state": "paused"})
     page, _ = open_page(path_of(api.study))
     page.get_by_role("button", name="paused", exact=True).click()
-    expect(page.locator(".count")).to_have_text("2 arms")
+    expect(page.locator(".count")).to_have_text("2 configurations")
     assert sorted(shown(page)) == [1, 2]
     page.reload()
     expect(page.get_by_role("button", name="paused", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
-    expect(page.locator(".count")).to_have_text("2 arms")
+    expect(page.locator(".count")).to_have_text("2 configurations")
     page.get_by_role("button", name="paused", exact=True).click()
-    page.get_by_label("Find arms").fill("model = small")
+    page.get_by_label("Find configurations").fill("model = small")
     found = api.read("/table", text="model = small")["n"]
     assert 0 < found < api.read("/table")["n"]
-    expect(page.locator(".count")).to_have_text(re.compile(rf"^{found} arms?$"))
-    page.get_by_label("Find arms").fill("no such thing")
-    expect(page.get_by_text("No arm matches.")).to_be_visible()
+    expect(page.locator(".count")).to_have_text(re.compile(rf"^{found} configurations?$"))
+    page.get_by_label("Find configurations").fill("no such thing")
+    expect(page.get_by_text("No configuration matches.")).to_be_visible()
 
 
 def test_many_arms_come_in_pages(open_page: OpenPage, server: RunningServer) -> None:
@@ -77,8 +80,9 @@ def test_the_reward_is_compared_with_an_arm(open_page: OpenPage, api: Api) -> No
     page, _ = open_page(path_of(api.study))
     expect(page.locator("#figure-reward .main-svg").first).to_be_visible()
     expect(page.get_by_label("Compare with").locator("option")).not_to_have_count(1)
-    page.get_by_label("Compare with").select_option("1")
+    arm = api.read("/table", limit=ROWS)["rows"][0]
+    page.get_by_label("Compare with").select_option(label=f"{arm['label']} (#{arm['id']})")
     page.wait_for_function(
         "() => document.querySelector('#figure-reward [role=img]').data"
-        ".some(trace => (trace.name || '').startsWith('arm 1'))"
+        ".some(trace => (trace.name || '').startsWith('configuration '))"
     )

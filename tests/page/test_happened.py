@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.loops import first
-from tests.page.browsing import NARROW, overflow, serious
+from tests.page.browsing import NARROW, findings, overflow
 from tests.page.conftest import OpenPage
 from tests.page.studies import path_of
 from tests.server.calls import Api, change_world, watching
@@ -20,13 +20,13 @@ def test_changes_by_hand_are_listed_with_the_newest_first(open_page: OpenPage, a
     expect(rows.first).to_contain_text("the study was created")
     api.http.patch(f"{api.path}/arms/1", json={"state": "paused"})
     expect(rows).to_have_count(2)
-    expect(rows.first).to_contain_text("arm 1 was paused")
+    expect(rows.first).to_contain_text("configuration 1 was paused")
     at = api.read("/events", limit=1)["events"][0]["at"]
     expect(rows.first.locator("time")).to_have_attribute("datetime", at)
     for state in ["active", "paused"] * 5:
         api.http.patch(f"{api.path}/arms/1", json={"state": state})
     api.http.patch(f"{api.path}/arms/1", json={"state": "retired"})
-    expect(rows.first).to_contain_text("arm 1 was retired")
+    expect(rows.first).to_contain_text("configuration 1 was retired")
     expect(rows).to_have_count(8)
 
 
@@ -40,11 +40,12 @@ def test_a_change_of_the_world_appears_while_one_looks(
     options = {"viewport": NARROW, "color_scheme": scheme}
     page, _ = open_page(path_of(api.study), **options)
     happened = page.get_by_label("What happened")
-    best = page.get_by_label("Best configuration")
+    best = page.get_by_label("Best configuration", exact=True)
     expect(best).to_contain_text("reward")
     expect(happened.get_by_text("Change noticed")).to_have_count(0)
     change_world(api)
     text = api.read("/events", limit=1)["events"][0]["text"]
+    text = text.replace("of arm ", "of configuration ")  # as the page says
     first = happened.get_by_role("listitem").first
     expect(first).to_contain_text(f"Change noticed: {text}")
     expect(first.locator("svg")).to_have_count(1)
@@ -56,4 +57,4 @@ def test_a_change_of_the_world_appears_while_one_looks(
     # The accessibility check is put into the page as a script, which its policy would refuse.
     checked, _ = open_page(path_of(api.study), bypass_csp=True, **options)
     expect(checked.get_by_label("What happened").get_by_text("Change noticed")).to_be_visible()
-    assert serious(checked) == []
+    assert findings(checked) == []

@@ -31,7 +31,7 @@ def test_numbers_figures_and_arms_follow_the_traffic(open_page: OpenPage, api: A
         "n => document.querySelector('#figure-reward [role=img]').data[0].x.length > n", arg=before
     )
     best = api.read("/best")
-    expect(page.get_by_label("Best configuration")).to_contain_text(f"arm {best['arm']}")
+    expect(page.get_by_label("Best configuration", exact=True)).to_contain_text(f"#{best['arm']}")
     expect(page.locator("tr.is-best")).to_have_attribute("data-arm", str(best["arm"]))
 
 
@@ -43,17 +43,20 @@ def test_serving_at_random_is_not_known_until_enough_was_tried_at_random(
     key = api.read("/overview")
     low, high = key["random_interval"]
     assert (key["random_mean"], key["n_random"] > 0) == (None, True)
-    expect(page.locator("[data-stat=random]")).to_have_text("–")
     words = f"not known yet, between {low:.3f} and {high:.3f}: about {key['n_random_more']} more "
     expect(strip).to_contain_text(words + "requests that try something new at random")
     expect(strip).not_to_contain_text("against random")
+    for one in key["answers"]:
+        part = strip.locator(f"[data-stat={one['name']}]")
+        expect(part.locator("dt")).to_have_text(one["question"])
+        expect(part.locator(".value")).to_have_text(one["answer"])
     # Another one, which tries nothing but what it draws for its first 250 requests.
     policy = {"type": "IMOSS", "warmup": 250}
     known = assistant(api.http, f"{api.study} known"[-200:], 240, policy=policy)
     key = known.read("/overview")
     assert (key["random_mean"] is not None, key["n_random_more"]) == (True, 0)
     page.goto(path_of(known.study))
-    expect(page.locator("[data-stat=random]")).to_have_text(f"{key['random_mean']:.3f}")
+    expect(strip).to_contain_text(f"at random {key['random_mean']:.3f}")
     expect(strip).to_contain_text("against random")
     expect(strip).not_to_contain_text("not known yet")
 
@@ -61,9 +64,9 @@ def test_serving_at_random_is_not_known_until_enough_was_tried_at_random(
 def test_nothing_is_fetched_or_moved_while_nothing_happens(open_page: OpenPage, api: Api) -> None:
     page, _ = open_page(path_of(api.study))
     expect(page.locator("#figure-reward .main-svg").first).to_be_visible()
-    page.get_by_role("button", name="Arms", exact=True).click()
+    page.get_by_role("button", name="Configurations", exact=True).click()
     expect(page.locator("#figure-arms .main-svg").first).to_be_visible()
-    page.get_by_role("button", name="Pause arm 1", exact=True).click()
+    page.get_by_role("button", name="Pause configuration 1", exact=True).click()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for _ in range(3):  # until what came into view is drawn, on a slow machine
@@ -105,7 +108,7 @@ def test_a_server_that_goes_away_is_waited_for(open_page: OpenPage) -> None:
     banner = page.get_by_role("alert").filter(has_text="The server does not answer")
     expect(banner).to_be_visible()
     assert stat(page, "requests") == "40"
-    page.get_by_role("button", name="Retire arm 1", exact=True).click()
+    page.get_by_role("button", name="Retire configuration 1", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Retire").click()
     expect(page.get_by_role("dialog")).to_contain_text("Nothing was changed; try again")
     page.keyboard.press("Escape")

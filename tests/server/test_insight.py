@@ -134,7 +134,7 @@ def test_the_report_is_one_page_that_cannot_act_as_the_server(filled: Api) -> No
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.text.lower().startswith("<!doctype html>")
-    assert answer.headers["content-security-policy"].startswith("sandbox allow-scripts;")
+    assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none';")
     assert answer.headers["content-disposition"].startswith("attachment")
 
 

@@ -59,6 +59,9 @@ def show(options: argparse.Namespace) -> None:
         return
     say(f"{clean(study['name'])}: {clean(overview['state'])}")
     say()
+    for one in overview.get("answers", ()):  # none from an older service
+        say(f"  {clean(one['question']):26} {clean(one['answer'])}")
+    say()
     for name, text in key_figures(overview):
         say(f"  {name:14} {text}")
     if table["rows"]:
@@ -185,7 +188,7 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
             best += f" since a change noticed at {when(found['since'])}"
         best += f", plain mean {number(found['observed'])}"
     figures = [
-        ("requests", f"{requests}, last active {when(overview['last_at'])}"),
+        ("requests", f"{requests}, last {when(overview.get('last_pull_at', overview['last_at']))}"),
         ("feedback", feedback),
         ("arms", f"{arms}space version {overview['space_version']}"),
         ("reward lately", recent_text(overview)),
@@ -217,8 +220,8 @@ def random_text(overview: Document) -> str:
 def arm_rows(table: Document, *, is_short: bool = False) -> Table:
     """The ``rows`` of ``insight.arm_table`` to print; a star marks the best.
 
-    ``is_short`` leaves out plain means and where arms came from, so that more of the configuration
-    fits.
+    ``is_short`` leaves out plain means and where arms came from, and names an arm by what sets it
+    apart rather than by its whole configuration.
     """
     titles = ["", "arm", "state", "pulls", "rewards", "share", "estimate"]
     titles += ["interval", "config"] if is_short else ["mean", "interval", "origin", "config"]
@@ -237,6 +240,8 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
             "origin": clean(row["origin"]),
             "config": config_text(row["config"]),
         }
+        if is_short and row.get("label"):  # an older service sends none
+            cells["config"] = clean(row["label"])
         drawn.rows.append([cells[title] for title in titles])
     return drawn
 

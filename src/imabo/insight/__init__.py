@@ -17,9 +17,11 @@ Example:
 """
 
 from imabo.insight.arm_table import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
-from imabo.insight.drawings import FIGURES, Caption, caption, figure
+from imabo.insight.best_arm import BestArm
+from imabo.insight.drawings import FIGURES, RESEARCH, Caption, caption, figure
 from imabo.insight.feedback_delays import Feedback, feedback
-from imabo.insight.key_figures import BestArm, Overview, overview
+from imabo.insight.key_figures import Overview, overview
+from imabo.insight.labelling import labels
 from imabo.insight.parameters import (
     Effect,
     Importance,
@@ -29,27 +31,20 @@ from imabo.insight.parameters import (
     importance,
 )
 from imabo.insight.previews import SpacePreview, preview_space
+from imabo.insight.questions import Answer
 from imabo.insight.reporting import report
 from imabo.insight.snapshot import StudySnapshot, read
 from imabo.insight.structure import Descent, Parallel, descent, parallel
-from imabo.insight.timelines import (
-    Cost,
-    Growth,
-    RewardOverTime,
-    Traffic,
-    cost,
-    growth,
-    reward,
-    traffic,
-    trend,
-)
+from imabo.insight.timelines import Cost, Growth, RewardOverTime, cost, growth, reward, trend
+from imabo.insight.traffic_shares import Share, Traffic, traffic
 
 Facts = StudySnapshot  # its name before; scripts have it
 
 __all__ = [
-    "FIGURES", "SORTS", "ArmRow", "ArmTable", "BestArm", "BestArms", "Caption", "Cost", "Descent",
-    "Effect", "Facts", "Feedback", "Growth", "Importance", "Importances", "Overview", "Parallel",
-    "ParameterEffects", "RewardOverTime", "SpacePreview", "StudySnapshot", "Traffic", "arm_table",
-    "arms", "caption", "cost", "descent", "effects", "feedback", "figure", "growth", "importance",
-    "overview", "parallel", "preview_space", "read", "report", "reward", "traffic", "trend",
+    "FIGURES", "RESEARCH", "SORTS", "Answer", "ArmRow", "ArmTable", "BestArm", "BestArms",
+    "Caption", "Cost", "Descent", "Effect", "Facts", "Feedback", "Growth", "Importance",
+    "Importances", "Overview", "Parallel", "ParameterEffects", "RewardOverTime", "Share",
+    "SpacePreview", "StudySnapshot", "Traffic", "arm_table", "arms", "caption", "cost",
+    "descent", "effects", "feedback", "figure", "growth", "importance", "labels", "overview",
+    "parallel", "preview_space", "read", "report", "reward", "traffic", "trend",
 ]  # fmt: skip

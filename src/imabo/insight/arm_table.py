@@ -11,7 +11,8 @@ import numpy as np
 
 from imabo.arms import Bools, Floats, Ints
 from imabo.insight.estimates import may_be_highest, number
-from imabo.insight.snapshot import StudySnapshot, config_text
+from imabo.insight.grouping import config_text
+from imabo.insight.snapshot import StudySnapshot
 from imabo.settings import check_count, check_one_of
 from imabo.space import Config
 
@@ -34,7 +35,7 @@ class ArmRow:
     ``mean`` is the plain average of its rewards. ``estimate`` is drawn towards what the other arms
     say, the more the fewer rewards it has; its mean is above ``sure`` with probability 0.9.
     ``is_best`` marks the arm that ``Study.best`` recommends; ``mutated`` is the parameter in which
-    it differs from its parent, where it has one.
+    it differs from its parent, where it has one. ``label`` names it by what sets it apart.
     """
 
     id: int
@@ -54,6 +55,7 @@ class ArmRow:
     mutated: str | None
     admitted_at: float
     is_best: bool
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class BestArms:
     by: str
 
 
-def arms(snapshot: StudySnapshot, *, by: str = "low", limit: int = 30) -> BestArms:
+def arms(snapshot: StudySnapshot, *, by: str = "low", limit: int = 8) -> BestArms:
     """The arms with their means and intervals, the best ones only.
 
     Args:
@@ -155,9 +157,11 @@ def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]
     places = np.array(list(rows), dtype=np.int64)
     n_pulls = max(snapshot.totals.n_pulls, 1)
     found = []
+    records = [known.records[row] for row in places.tolist()]
+    labels = snapshot.labels([record.config for record in records])
     columns = (*known.intervals_of(places), known.estimates[places], known.sure_of(places))
-    for row, low, high, estimate, sure in zip(places.tolist(), *columns, strict=True):
-        record = known.records[row]
+    cells = zip(places.tolist(), records, labels, *columns, strict=True)
+    for row, record, label, low, high, estimate, sure in cells:
         tally = record.tally
         has_mean = tally.n_rewards > 0
         found.append(
@@ -179,6 +183,7 @@ def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]
                 mutated=record.mutated,
                 admitted_at=record.admitted_at,
                 is_best=record.id == snapshot.best_arm,
+                label=label,
             )
         )
     return found

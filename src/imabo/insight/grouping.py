@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,11 +69,22 @@ class Groupings:
         """The values of each parameter in columns."""
         return values_of(self._space.names, self._configs)
 
+    @cached_property
+    def varying(self) -> frozenset[str]:
+        """The parameters of which the arms that have them have different values."""
+        return frozenset(name for name, column in self.values.items() if _varies(column))
+
     def of(self, name: str) -> Grouping:
         """The groups of a parameter."""
         if name not in self._found:
             self._found[name] = grouping_by(self._space.parameters[name], self.values[name])
         return self._found[name]
+
+
+def _varies(values: Sequence[Value]) -> bool:
+    present = (value_key(value) for value in values if not isinstance(value, Absent))
+    first = next(present, None)
+    return any(value != first for value in present)
 
 
 def grouping_by(parameter: Parameter, values: Sequence[Value]) -> Grouping:
@@ -135,6 +146,12 @@ def value_text(value: object, digits: int = 4) -> str:
     if isinstance(value, float):
         return f"{value:.{digits}g}"
     return "null" if value is None else str(value)
+
+
+def config_text(config: Mapping[str, object], limit: int = 200) -> str:
+    """A configuration on one line, for people."""
+    text = ", ".join(f"{name} = {value_text(value)}" for name, value in config.items())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _range(low: float, high: float) -> Group:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
 
-from imabo.insight.estimates import Interval, estimate_of, number, random_estimate
+from imabo.insight.best_arm import BestArm, best
+from imabo.insight.estimates import Interval, estimate_of, random_estimate
+from imabo.insight.questions import Answer, answers
 from imabo.insight.snapshot import StudySnapshot
+from imabo.insight.timelines import cost
 from imabo.policies.counts import rate_of
-from imabo.space import Config
 
 State = Literal["empty", "no feedback", "warming up", "learning", "settled"]
 
@@ -21,32 +23,14 @@ _WARMUP_REWARDS: Final = 2  # for each warm-up arm, on average
 
 
 @dataclass(frozen=True, slots=True)
-class BestArm:
-    """The arm to keep if learning stopped now (see ``Study.best``).
-
-    ``mean`` is not flattered by the choice, ``observed`` is the plain average, ``chance`` how
-    likely it is the best of the active arms. ``since`` is when the study last noticed a change, in
-    seconds since 1970, or None: then the numbers are of what speaks of now.
-    """
-
-    arm: int
-    config: Config
-    mean: float
-    interval: Interval
-    n_rewards: int
-    since: float | None = None
-    observed: float | None = None
-    chance: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Overview:
     """The key figures of a study.
 
     Attributes:
         name: The study's name.
         created_at: When it was created, in seconds since 1970.
-        last_at: When something last happened.
+        last_at: When something last happened: a request, a reward, an expiry, a change by hand.
+        last_pull_at: When the last request was served; None before the first.
         n_pulls: Requests served.
         n_rewards: Rewards received.
         n_pending: Pulls that wait for a reward.
@@ -68,16 +52,25 @@ class Overview:
             known, about; 0 when it is.
         best: The recommended arm, None without rewards.
         feedback_rate: Share of the pulls that bring a reward, as the policy counts it.
+        recent_feedback_rate: Rewards that came during the newest tenth of the pulls, for each of
+            those pulls, at most 1; None before there are 20 of them.
+        delay_s: Half of the rewards came within so many seconds, from a sample; None without one.
+        cost: What always serving today's best arm would have given more (see ``insight.cost``).
+        cost_interval: The same with the ends of the best arm's interval.
+        recent_cost: What each of the newest tenth of the pulls costs, on average.
+        gain: What was earned beyond serving at random; None while that is not known.
         pulls_per_minute: Over the newest tenth of the pulls; None before there is a pace.
         state: ``empty`` (no pull yet), ``no feedback`` (no reward came during the newest tenth of
             the pulls, and at least 20), ``warming up`` (the policy's first arms are not
             there, or have fewer than two rewards each on average), ``settled`` (the recommended arm
             gets at least half of the newest tenth of the pulls) or ``learning``.
+        answers: What this says to the four questions that a team has, in words.
     """
 
     name: str
     created_at: float
     last_at: float
+    last_pull_at: float | None
     n_pulls: int
     n_rewards: int
     n_pending: int
@@ -97,8 +90,15 @@ class Overview:
     n_random_more: int
     best: BestArm | None
     feedback_rate: float | None
+    recent_feedback_rate: float | None
+    delay_s: float | None
+    cost: float | None
+    cost_interval: Interval | None
+    recent_cost: float | None
+    gain: float | None
     pulls_per_minute: float | None
     state: State
+    answers: tuple[Answer, ...] = ()
 
 
 def overview(snapshot: StudySnapshot) -> Overview:
@@ -116,12 +116,17 @@ def overview(snapshot: StudySnapshot) -> Overview:
     n, total, squares = (column[-1] - column[since] for column in columns)
     recent = estimate_of(n, total, squares, snapshot.reward_range)
     since = history.recent(history.n_pulls)
-    pulls, seconds = (float(one[-1] - one[since]) for one in (history.n_pulls, history.at))
+    pulls, came = (float(one[-1] - one[since]) for one in (history.n_pulls, history.n_rewards))
+    # Until the last request: what comes later is no traffic.
+    seconds = (snapshot.last_pull_at or history.at[since]) - float(history.at[since])
+    delays = snapshot.sample.delays[np.isfinite(snapshot.sample.delays)]
+    lost = cost(snapshot)
     at_random, has_window = random_estimate(snapshot), snapshot.study.window_s is not None
-    return Overview(
+    key = Overview(
         name=snapshot.name,
         created_at=snapshot.study.created_at,
         last_at=snapshot.last_at,
+        last_pull_at=snapshot.last_pull_at,
         n_pulls=totals.n_pulls,
         n_rewards=totals.n_rewards,
         n_pending=totals.n_pending,
@@ -141,45 +146,23 @@ def overview(snapshot: StudySnapshot) -> Overview:
         n_random_more=at_random.n_more,
         best=best(snapshot),
         feedback_rate=rate_of(totals, has_window) if totals.n_pulls else None,
+        recent_feedback_rate=min(came / pulls, 1.0) if pulls >= _SILENT else None,
+        delay_s=float(np.median(delays)) if len(delays) else None,
+        cost=lost.cost[-1],
+        cost_interval=None if lost.cost[-1] is None else (lost.cost_low[-1], lost.cost_high[-1]),
+        recent_cost=_recent_cost(lost.cost, since, pulls),
+        gain=lost.gain[-1],
         pulls_per_minute=60.0 * pulls / seconds if seconds > 0 else None,
         state=_state(snapshot),
     )
+    return replace(key, answers=tuple(answers(key)))
 
 
-def best(snapshot: StudySnapshot) -> BestArm | None:
-    """The recommended arm as the snapshot shows it, None without rewards."""
-    found = snapshot.best
-    if found is None:
+def _recent_cost(lost: list[float | None], since: int, pulls: float) -> float | None:
+    now, before = lost[-1], lost[since - 1] if since else 0.0
+    if now is None or before is None or not pulls:
         return None
-    low, high = found.interval
-    return BestArm(
-        arm=found.arm,
-        config=dict(found.config),
-        mean=found.mean,
-        interval=(number(low), number(high)),
-        n_rewards=found.n_rewards,
-        since=None if found.since is None else found.since.timestamp(),
-        observed=found.observed,
-        chance=found.chance,
-    )
-
-
-def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
-    """The recommended arm with all of its rewards, those from before a change too."""
-    if snapshot.best is None or snapshot.best.since is None:
-        return best(snapshot)
-    row = snapshot.arms.row_of(snapshot.best.arm)
-    record = snapshot.arms.records[row]
-    low, high = snapshot.arms.intervals_of(np.array([row]))
-    return BestArm(
-        arm=record.id,
-        config=dict(record.config),
-        mean=float(snapshot.arms.means[row]),
-        interval=(number(low[0]), number(high[0])),
-        n_rewards=record.tally.n_rewards,
-        observed=float(snapshot.arms.means[row]),
-        chance=snapshot.best.chance,
-    )
+    return max(now - before, 0.0) / pulls
 
 
 def _state(snapshot: StudySnapshot) -> State:

@@ -26,3 +26,12 @@ def faint(colour: str, opacity: float = 0.2) -> str:
     """A colour to fill a band with."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
+
+
+def of_place(place: int) -> str:
+    """The colour of the value that came at a place: eight, then the same ones lighter."""
+    colour = SERIES[place % len(SERIES)]
+    if place // len(SERIES) % 2 == 0:
+        return colour
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{(part + 255) // 2:02X}" for part in parts)

@@ -28,7 +28,7 @@ class Plots:
         >>> study.tell(study.ask().id, 0.5)
         >>> figure = study.plot.arms(limit=5)
         >>> figure.layout.title.text, figure.data[0].x
-        ('Best arms', (0.5,))
+        ('Best configurations', (0.5,))
     """
 
     def __init__(self, study: Study) -> None:
@@ -48,19 +48,19 @@ class Plots:
         drawn.update_layout(title={"text": made["title"], "subtitle": {"text": made["about"]}})
         return drawn.update_layout(margin_t=100)
 
-    def reward(self, baseline: int | None = None) -> go.Figure:
-        """Reward over time, against serving at random and against a chosen arm."""
-        return self._draw("reward", baseline=baseline)
+    def reward(self, baseline: int | None = None, axis: str = "time") -> go.Figure:
+        """Reward over time (or ``axis="requests"``), against serving at random and an arm."""
+        return self._draw("reward", baseline=baseline, axis=axis)
 
-    def growth(self) -> go.Figure:
+    def growth(self, axis: str = "time") -> go.Figure:
         """The active set against the policy's schedule."""
-        return self._draw("growth")
+        return self._draw("growth", axis=axis)
 
-    def traffic(self) -> go.Figure:
-        """The share of traffic of the most served arms over time."""
-        return self._draw("traffic")
+    def traffic(self, parameter: str | None = None, axis: str = "time") -> go.Figure:
+        """The share of traffic of each value of a parameter, the first choice by default."""
+        return self._draw("traffic", parameter=parameter, axis=axis)
 
-    def arms(self, by: str = "low", limit: int = 30) -> go.Figure:
+    def arms(self, by: str = "low", limit: int = 8) -> go.Figure:
         """The best arms with their intervals."""
         return self._draw("arms", by=by, limit=limit)
 
@@ -84,6 +84,6 @@ class Plots:
         """How long feedback takes."""
         return self._draw("feedback")
 
-    def cost(self) -> go.Figure:
+    def cost(self, axis: str = "time") -> go.Figure:
         """What exploring has cost and gained."""
-        return self._draw("cost")
+        return self._draw("cost", axis=axis)

@@ -9,26 +9,26 @@ from html import escape
 from typing import Any, Final
 
 from imabo.documents import chance_text
-from imabo.errors import MissingExtra
 from imabo.insight.arm_table import ArmRow, arm_table
-from imabo.insight.drawings import FIGURES, figure
-from imabo.insight.estimates import Interval, RandomEstimate, random_estimate
+from imabo.insight.drawings import FIGURES, RESEARCH, figure
+from imabo.insight.drawings.svg import svg
+from imabo.insight.estimates import Interval
+from imabo.insight.grouping import config_text
 from imabo.insight.key_figures import Overview, overview
-from imabo.insight.snapshot import StudySnapshot, config_text
+from imabo.insight.snapshot import StudySnapshot
 
-MOST_ROWS: Final = 100
+MOST_ROWS: Final = 20  # configurations
 
-# Nothing may be fetched, whatever a study contains.
-_POLICY: Final = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-)
-_COLUMNS: Final = ("arm", "mean", "95% interval", "rewards", "pulls", "share", "state", "origin")
+# Nothing may be fetched or run, whatever a study contains.
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_COLUMNS: Final = ("", "mean", "95% interval", "rewards", "requests", "share", "state")
 
 
 def report(snapshot: StudySnapshot) -> str:
-    """The key figures, all figures and the arms of a study as one HTML page to send around.
+    """The four answers, all figures and the most served arms as one HTML page to send around.
 
-    It opens without a network, in light and in dark. Needs ``pip install "imabo[plot]"``.
+    It opens without a network, in light and in dark. Its figures are drawings (SVG) in the page, so
+    it has no script in it and needs no extra to be made.
 
     Example:
         >>> from imabo import Float, Space, Study, insight
@@ -36,9 +36,11 @@ def report(snapshot: StudySnapshot) -> str:
         >>> "<h1>a &amp; b</h1>" in insight.report(insight.read(study))
         True
     """
-    made = [figure(name, snapshot) for name in FIGURES]
+    made = {name: _drawn(name, snapshot) for name in FIGURES}
     key = overview(snapshot)
-    said = f"{key.state}; created {_time(key.created_at)}, last heard of {_time(key.last_at)}"
+    said = f"{key.state}; created {_time(key.created_at)}"
+    if key.last_pull_at is not None:
+        said += f", last request {_time(key.last_pull_at)}"
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -46,49 +48,45 @@ def report(snapshot: StudySnapshot) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(snapshot.name)}</title><style>{_STYLE}</style></head><body>",
         f'<header><h1>{escape(snapshot.name)}</h1><p class="soft">{escape(said)}</p></header>',
-        f"<main>{_key_figures(key, random_estimate(snapshot))}{_best(key)}",
-        *map(_figure, made),
+        f"<main>{_answers(key)}{_key_figures(key)}{_best(key)}",
+        *(_figure(one) for name, one in made.items() if name not in RESEARCH),
         _table(snapshot),
-        "</main>",
-        f'<script type="application/json" id="figures">{script_json(made)}</script>',
-        f"<script>{plotly_script()}</script><script>{_SCRIPT}</script>",
-        "</body></html>",
+        "<section><details><summary>How the search works inside</summary>",
+        f'<p class="soft">{escape(_inside(snapshot))}</p>',
+        *(_figure(made[name]) for name in RESEARCH),
+        "</details></section></main></body></html>",
     ]
     return "\n".join(parts)
 
 
-def plotly_script() -> str:
-    """Plotly's browser script, from the installed package."""
-    try:
-        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped,unused-ignore]
-    except ImportError as error:
-        raise MissingExtra(
-            "Plotly is not installed",
-            "the report's figures are drawn with it",
-            'install it with: pip install "imabo[plot]"',
-        ) from error
-    return str(get_plotlyjs())
+def _drawn(name: str, snapshot: StudySnapshot) -> dict[str, Any]:
+    return figure(name, snapshot, limit=MOST_ROWS) if name == "arms" else figure(name, snapshot)
 
 
-def script_json(value: object) -> str:
-    """JSON that may stand in a script tag: nothing in it can end the tag or start a comment."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
+def _inside(snapshot: StudySnapshot) -> str:
+    policy, oracle = (part["type"] for part in (snapshot.study.policy, snapshot.study.oracle))
+    return f"The policy {policy} decides what is served, the oracle {oracle} proposes what to try."
 
 
-def _key_figures(key: Overview, at_random: RandomEstimate) -> str:
+def _answers(key: Overview) -> str:
+    items = "".join(
+        f"<div><dt>{escape(one.question)}</dt><dd>{escape(one.answer)}</dd>"
+        f'<dd class="soft">{escape(one.detail)}</dd></div>'
+        for one in key.answers
+    )
+    return f'<dl class="facts answers">{items}</dl>'
+
+
+def _key_figures(key: Overview) -> str:
     shown = [
-        ("pulls", f"{key.n_pulls:,}"),
+        ("requests", f"{key.n_pulls:,}"),
         ("rewards", f"{key.n_rewards:,}"),
-        ("pending", f"{key.n_pending:,}"),
-        ("expired", f"{key.n_expired:,}"),
-        ("arms in play", f"{key.n_active:,} of {key.n_arms:,}"),
+        ("waiting for feedback", f"{key.n_pending:,}"),
+        ("no feedback in time", f"{key.n_expired:,}"),
+        ("configurations in play", f"{key.n_active:,} of {key.n_arms:,}"),
         ("recent mean reward", _with_interval(key.recent_mean, key.recent_interval)),
-        ("serving at random", str(at_random)),
         ("feedback rate", "–" if key.feedback_rate is None else f"{key.feedback_rate:.1%}"),
-        ("pulls per minute", _number(key.pulls_per_minute)),
+        ("requests per minute", _number(key.pulls_per_minute)),
         ("space version", str(key.space_version)),
     ]
     items = "".join(
@@ -101,13 +99,14 @@ def _best(key: Overview) -> str:
     if key.best is None:
         return '<section class="best"><h2>Best</h2><p>No reward yet.</p></section>'
     config = json.dumps(key.best.config, indent=2, ensure_ascii=False)
-    said = f"Arm {key.best.arm}: mean {_with_interval(key.best.mean, key.best.interval)}, "
+    said = f"{key.best.label} (#{key.best.arm}): mean "
+    said += f"{_with_interval(key.best.mean, key.best.interval)}, "
     said += f"{key.best.n_rewards:,} rewards"
     if key.best.since is not None:
         said += f" since a change noticed at {_time(key.best.since)}"
     said += f", plain mean {_number(key.best.observed)}"
     if key.best.chance is not None:
-        said += f"; the best of the active arms: {chance_text(key.best.chance)}"
+        said += f"; chance that no other is better: {chance_text(key.best.chance)}"
     return (
         f'<section class="best"><h2>Best</h2><p>{escape(said)}</p>'
         f"<pre>{escape(config)}</pre></section>"
@@ -115,30 +114,30 @@ def _best(key: Overview) -> str:
 
 
 def _figure(made: dict[str, Any]) -> str:
-    name = escape(made["name"])
-    height = int(made["layout"].get("height", 380))
+    name, drawn = escape(made["name"]), svg(made) or "<p>Nothing to show yet.</p>"
     return (
         f'<section><h2>{escape(made["title"])}</h2><p class="soft">{escape(made["about"])}</p>'
-        f'<div class="plot" data-figure="{name}" style="min-height:{height}px"></div></section>'
+        f'<div class="plot" data-figure="{name}" tabindex="0">{drawn}</div></section>'
     )
 
 
 def _table(snapshot: StudySnapshot) -> str:
     table = arm_table(snapshot, sort="n_pulls", limit=MOST_ROWS)
-    head = "".join(f'<th scope="col">{name}</th>' for name in (*_COLUMNS, "configuration"))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("configuration", *_COLUMNS[1:]))
     body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in table.rows)
     note = ""
     if len(table.rows) < table.n:
-        note = f'<p class="soft">The {len(table.rows)} most served of {table.n:,} arms.</p>'
+        note = f'<p class="soft">The {len(table.rows)} most served of {table.n:,}.</p>'
     return (
-        f'<section><h2>Arms</h2>{note}<div class="scroll" tabindex="0"><table><thead><tr>{head}'
-        f"</tr></thead><tbody>{body}</tbody></table></div></section>"
+        f'<section><h2>Configurations</h2>{note}<div class="scroll" tabindex="0"><table><thead><tr>'
+        f"{head}</tr></thead><tbody>{body}</tbody></table></div></section>"
     )
 
 
 def _cells(row: ArmRow) -> Iterable[str]:
-    name = f"{row.id} ★" if row.is_best else str(row.id)
-    yield f'<th scope="row">{name}</th>'
+    name = f"#{row.id}{' ★' if row.is_best else ''}"
+    config = escape(config_text(row.config, 400))
+    yield f'<th scope="row">{escape(row.label)} <span>{name}</span><p>{config}</p></th>'
     for value in (
         _number(row.mean),
         "–" if row.mean is None else f"{_number(row.low)} to {_number(row.high)}",
@@ -146,10 +145,8 @@ def _cells(row: ArmRow) -> Iterable[str]:
         f"{row.n_pulls:,}",
         f"{row.share:.1%}",
         row.state,
-        row.origin,
     ):
         yield f"<td>{escape(value)}</td>"
-    yield f'<td class="config">{escape(config_text(row.config, 400))}</td>'
 
 
 def _number(value: float | None) -> str:
@@ -188,49 +185,22 @@ section { margin-top: 2.2rem; border-top: 1px solid var(--line); padding-top: 1r
 .facts dt { color: var(--soft); font-size: 0.85rem; }
 .facts dd { margin: 0; font-weight: 600; font-variant-numeric: tabular-nums; }
 pre { background: var(--panel); border-radius: 8px; padding: 0.8rem; overflow-x: auto; }
-.plot { min-width: 0; overflow: hidden; }
+.facts.answers { grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); }
+.answers dd + dd { font-weight: 400; }
+.plot { overflow-x: auto; }
+svg { display: block; width: 100%; min-width: 40rem; height: auto; }
+svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
+  fill: var(--soft); }
+svg .grid { stroke: var(--grid); stroke-width: 1; }
+summary { cursor: pointer; font-weight: 600; font-size: 1.2rem; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; }
 table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums;
   width: 100%; }
 th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; }
 thead th { background: var(--panel); }
+thead th:first-child { text-align: left; }
 tbody tr + tr > * { border-top: 1px solid var(--line); }
-td.config { text-align: left; white-space: normal; min-width: 16rem; overflow-wrap: anywhere; }
+tbody th { text-align: left; white-space: normal; min-width: 16rem; overflow-wrap: anywhere; }
+tbody th span, tbody th p { font-weight: 400; color: var(--soft); margin: 0; }
 @media print { section { break-inside: avoid; } }
-"""
-
-_SCRIPT: Final = """
-const figures = JSON.parse(document.getElementById("figures").textContent);
-const dark = matchMedia("(prefers-color-scheme: dark)");
-function themed(layout) {
-  const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(name).trim();
-  const made = structuredClone(layout);
-  made.paper_bgcolor = made.plot_bgcolor = "rgba(0,0,0,0)";
-  made.font = { color: colour("--ink"), family: "system-ui, sans-serif", size: 12 };
-  for (const key of Object.keys(made)) {
-    if (/^[xy]axis\\d*$/.test(key)) {
-      made[key].gridcolor = colour("--grid");
-      made[key].linecolor = colour("--line");
-    }
-  }
-  made.hoverlabel = { bgcolor: colour("--panel"), font: { color: colour("--ink") } };
-  made.modebar = { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"),
-    activecolor: colour("--ink") };
-  return made;
-}
-function draw() {
-  for (const place of document.querySelectorAll("[data-figure]")) {
-    const figure = figures.find((one) => one.name === place.dataset.figure);
-    if (!figure.data.length) {
-      place.textContent = "Nothing to show yet.";
-      place.style.minHeight = "2rem";
-      continue;
-    }
-    Plotly.react(place, structuredClone(figure.data), themed(figure.layout),
-      { responsive: true, displaylogo: false });
-  }
-}
-draw();
-dark.addEventListener("change", draw);
 """

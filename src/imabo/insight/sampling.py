@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from imabo.arms import Bools, Floats
-from imabo.stores.base import PullRecord, Store
+from imabo.stores.base import Milestone, PullRecord, Store
 
 PAGES: Final = 40
 PAGE: Final = 50
@@ -69,3 +69,14 @@ def sample_pulls(store: Store, name: str, n_pulls: int) -> Sample:
             before = pull.number
             pulls[pull.number] = pull
     return Sample([pulls[number] for number in sorted(pulls)], whole_from)
+
+
+def last_pull_at(
+    store: Store, name: str, n_pulls: int, milestones: Sequence[Milestone]
+) -> float | None:
+    """When the newest pull was served, None before the first: one pull is read."""
+    newest = store.pull(name, n_pulls) if n_pulls else None
+    if newest is not None:
+        return newest.served_at
+    # It was pruned, and milestones are kept as pulls are served.
+    return milestones[-1].at if milestones else None

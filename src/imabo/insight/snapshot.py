@@ -16,8 +16,9 @@ from imabo.errors import InvalidSetting, NoRewards, UnknownArm
 from imabo.evaluation import Shrunk, shrink
 from imabo.events import drift_event
 from imabo.insight.estimates import P0_ORIGINS, mean_intervals
-from imabo.insight.grouping import Grouping, Groupings, value_text
-from imabo.insight.sampling import Sample, sample_pulls
+from imabo.insight.grouping import Grouping, Groupings
+from imabo.insight.labelling import labels
+from imabo.insight.sampling import Sample, last_pull_at, sample_pulls
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.policies.base import Policy
 from imabo.recommend import Best
@@ -237,6 +238,8 @@ class StudySnapshot:
         totals: Counts over all pulls.
         restart: Where the policy's growth schedule starts.
         last_at: The time of the last thing that happened, by the study's clock.
+        last_pull_at: When the last request was served, None before the first: what operators do,
+            rewards and expiry are no traffic.
         arms: Every arm, in columns.
         history: Counters of the past.
         changes: The newest changes, by hand and of the world.
@@ -255,6 +258,7 @@ class StudySnapshot:
     totals: Totals
     restart: Restart
     last_at: float
+    last_pull_at: float | None
     arms: Arms
     history: History
     changes: Sequence[LogEntry]
@@ -281,6 +285,10 @@ class StudySnapshot:
     def grouping(self, name: str) -> Grouping:
         """The arms in groups by their values of a parameter of the space."""
         return self.groupings.of(name)
+
+    def labels(self, configs: Sequence[Config]) -> list[str]:
+        """Names of some of its configurations, by what sets them apart from all of its arms."""
+        return labels(configs, varying=self.groupings.varying)
 
     @cached_property
     def space_changes(self) -> list[tuple[int, float, float]]:
@@ -370,6 +378,7 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         totals=usable_totals(loaded.totals),
         restart=loaded.restart,
         last_at=loaded.last_at,
+        last_pull_at=last_pull_at(store, study.name, loaded.totals.n_pulls, milestones),
         arms=arms,
         history=_history(loaded, arms, milestones, since),
         changes=tuple(changes),
@@ -431,9 +440,3 @@ def _history(
             tuple(arms.n_pulls.astype(int).tolist()),
         ],
     )
-
-
-def config_text(config: Mapping[str, object], limit: int = 200) -> str:
-    """A configuration on one line, for people."""
-    text = ", ".join(f"{name} = {value_text(value)}" for name, value in config.items())
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -11,8 +11,8 @@ import numpy as np
 from imabo.arms import Ints
 from imabo.insight.arm_table import rows_of
 from imabo.insight.estimates import numbers
-from imabo.insight.grouping import INACTIVE, numbers_of, value_text
-from imabo.insight.snapshot import StudySnapshot, config_text
+from imabo.insight.grouping import INACTIVE, config_text, numbers_of, value_text
+from imabo.insight.snapshot import StudySnapshot
 from imabo.space import Choice
 
 MOST_ARMS: Final = 200

@@ -1,4 +1,4 @@
-"""How a study went: its reward over time, its active set, its traffic, its cost and gain."""
+"""How a study went: its reward over time, its active set, its cost and gain."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from imabo.arms import ActiveSet, Floats, Restart, Totals
+from imabo.insight.best_arm import best_of_all
 from imabo.insight.estimates import (
     Estimate,
     RandomEstimate,
@@ -18,7 +19,6 @@ from imabo.insight.estimates import (
     random_estimate,
     ratio,
 )
-from imabo.insight.key_figures import best_of_all
 from imabo.insight.snapshot import StudySnapshot
 from imabo.policies import IMOSS, QRM2, UCBAIR, Informed
 from imabo.policies.base import Policy
@@ -26,7 +26,6 @@ from imabo.policies.counts import effective_total
 
 ROLLING: Final = 5  # points that the rolling mean reaches back
 MOST_ARRIVALS: Final = 200  # marks of new arms
-MOST_ARMS: Final = 8  # arms with a share of traffic of their own
 _MOST_DUE: Final = 1 << 40
 _ROWS: Final = 8  # of a table that are multiplied together
 
@@ -40,6 +39,7 @@ class Arrival:
     arm: int
     origin: str
     pulls: float
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Growth:
 
     Attributes:
         pulls: Pulls served by then.
+        times: When that was, in seconds since 1970.
         effective: t of the schedule: the rewards in hand, and the pending pulls as parts of one.
         n_active: Arms that were not retired.
         due: Arms that the policy wanted by then, None when it has no such schedule.
@@ -114,27 +115,11 @@ class Growth:
     """
 
     pulls: Column
+    times: Column
     effective: Column
     n_active: Column
     due: Column | None
     law: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Who was served: for each point, the pulls since the point before.
-
-    ``arms`` are those with the most pulls, the most first; ``counts`` has a list for each of them
-    and ``others`` one for all the rest; ``totals`` is their sum.
-    """
-
-    pulls: Column
-    times: Column
-    arms: list[int]
-    counts: list[Column]
-    others: Column
-    totals: Column
-    n_others: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +130,7 @@ class Cost:
 
     Attributes:
         pulls: Pulls served by then.
+        times: When that was, in seconds since 1970.
         cost: What always serving today's best arm would have given more, at least 0.
         cost_low: The same with the lower end of the best arm's interval.
         cost_high: The same with its upper end.
@@ -157,6 +143,7 @@ class Cost:
     """
 
     pulls: Column
+    times: Column
     cost: Column
     cost_low: Column
     cost_high: Column
@@ -200,7 +187,8 @@ def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTi
     # Evenly spread, the first and the last among them.
     ends = 0, max(len(arms) - 1, 0)
     picked = np.linspace(*ends, min(len(arms), MOST_ARRIVALS)).round().astype(np.int64)
-    places = history.pulls_at(arms.admitted_at[picked])
+    came = arms.admitted_at[picked]
+    places = history.pulls_at(came)
     return RewardOverTime(
         pulls=numbers(history.n_pulls[1:]),
         times=numbers(history.at[1:]),
@@ -215,8 +203,8 @@ def reward(snapshot: StudySnapshot, baseline: int | None = None) -> RewardOverTi
         baseline=chosen,
         baseline_arm=baseline,
         arrivals=[
-            Arrival(int(arms.ids[row]), str(arms.origins[row]), float(place))
-            for row, place in zip(picked.tolist(), places, strict=True)
+            Arrival(int(arms.ids[row]), str(arms.origins[row]), float(place), float(at))
+            for row, place, at in zip(picked.tolist(), places, came, strict=True)
         ],
         n_arrivals=len(arms),
         space_changes=[SpaceChange(*change) for change in snapshot.space_changes],
@@ -283,6 +271,7 @@ def growth(snapshot: StudySnapshot) -> Growth:
             due.append(float(wanted if n_configs is None else min(wanted, n_configs)))
     return Growth(
         pulls=numbers(history.n_pulls[1:]),
+        times=numbers(history.at[1:]),
         effective=numbers(effective),
         n_active=numbers(history.n_active[1:]),
         due=None if law is None else numbers(due),
@@ -344,31 +333,6 @@ def _restarts(snapshot: StudySnapshot) -> list[Restart]:
     return sorted(found, key=lambda one: one.n_pulls)
 
 
-def traffic(snapshot: StudySnapshot) -> Traffic:
-    """How the pulls were shared between the arms, from point to point.
-
-    Example:
-        >>> from imabo import Float, Space, Study, insight
-        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
-        >>> _ = study.ask(count=12)
-        >>> insight.traffic(insight.read(study)).totals
-        [12.0]
-    """
-    history, arms = snapshot.history, snapshot.arms
-    rows = arms.best_by(arms.n_pulls, MOST_ARMS)
-    totals = np.diff(history.n_pulls)
-    known = np.diff(history.by_arm[:, rows], axis=0)
-    return Traffic(
-        pulls=numbers(history.n_pulls[1:]),
-        times=numbers(history.at[1:]),
-        arms=arms.ids[rows].tolist(),
-        counts=[numbers(column) for column in known.T],
-        others=numbers(totals - known.sum(axis=1)),
-        totals=numbers(totals),
-        n_others=max(len(arms) - len(rows), 0),
-    )
-
-
 def cost(snapshot: StudySnapshot) -> Cost:
     """What exploring has cost against today's best arm, and gained against serving at random.
 
@@ -405,6 +369,7 @@ def cost(snapshot: StudySnapshot) -> Cost:
 
     return Cost(
         pulls=numbers(pulls),
+        times=numbers(history.at[1:]),
         cost=lost(None if top is None else top.mean),
         cost_low=lost(low),
         cost_high=lost(high),

@@ -32,6 +32,18 @@ class FigureQuery(Query):
         lt=10**18,
         description="an arm to compare the reward with; other figures ignore it",
     )
+    axis: Literal["time", "requests"] = Field(
+        "time", description="what figures of the past have across; others ignore it"
+    )
+    parameter: str | None = Field(
+        None,
+        max_length=1000,
+        description="whose values share the traffic, the first choice by default; other figures "
+        "ignore it",
+    )
+    limit: int = Field(
+        8, ge=1, le=50, description="how many of the best arms to show; other figures ignore it"
+    )
 
 
 class TableQuery(Query):
@@ -54,6 +66,7 @@ class BestArm(BaseModel):
 
     arm: int = Field(examples=[3])
     config: Config
+    label: str = Field(description="what sets it apart from the other arms, in words")
     mean: float = Field(description="an estimate that is not flattered by the choice")
     observed: float | None = Field(
         description="the plain average of its rewards; null when it has none after a change"
@@ -66,12 +79,26 @@ class BestArm(BaseModel):
     )
 
 
+class Answer(BaseModel):
+    """A question that a team has, and what the study says to it today, for people to read."""
+
+    name: Literal["working", "best", "cost", "feedback"]
+    question: str = Field(examples=["Is it working?"])
+    answer: str = Field(examples=["Yes: +0.293 against random"])
+    detail: str
+    tone: Literal["good", "warn", "bad", "plain"]
+
+
 class OverviewAnswer(BaseModel):
     """The key figures of a study."""
 
     name: str = Field(examples=["support-answers"])
     created_at: Seconds
     last_at: Seconds
+    last_pull_at: Seconds | None = Field(
+        description="when the last request was served; rewards, expiry and changes by hand are no "
+        "traffic"
+    )
     n_pulls: int
     n_rewards: int
     n_pending: int
@@ -96,8 +123,19 @@ class OverviewAnswer(BaseModel):
     )
     best: BestArm | None
     feedback_rate: float | None
+    recent_feedback_rate: float | None = Field(
+        description="rewards for each of the newest tenth of the pulls; null before 20 of them"
+    )
+    delay_s: float | None = Field(description="half of the rewards came within so many seconds")
+    cost: float | None = Field(
+        description="what always serving today's best arm would have given more, an estimate"
+    )
+    cost_interval: Interval | None
+    recent_cost: float | None = Field(description="the cost of each of the newest pulls")
+    gain: float | None = Field(description="what was earned beyond serving at random")
     pulls_per_minute: float | None
     state: Literal["empty", "no feedback", "warming up", "learning", "settled"]
+    answers: list[Answer] = Field(description="the four questions that the page begins with")
     trend: list[float | None] | None = Field(
         None, description="the rolling mean of the rewards, when it was asked for"
     )
@@ -109,6 +147,7 @@ class Caption(BaseModel):
     name: str = Field(examples=["reward"])
     title: str
     about: str
+    is_research: bool = Field(False, description="whether it takes knowing how imabo works inside")
 
 
 class FiguresAnswer(BaseModel):
@@ -117,8 +156,12 @@ class FiguresAnswer(BaseModel):
     figures: list[Caption]
 
 
-class FigureAnswer(Caption):
+class FigureAnswer(BaseModel):
     """A figure as Plotly draws it, without colours of text and background."""
+
+    name: str = Field(examples=["reward"])
+    title: str
+    about: str
 
     data: list[dict[str, Any]]
     layout: dict[str, Any]
@@ -144,6 +187,10 @@ class ArmRow(BaseModel):
     mutated: str | None = Field(description="the parameter in which it differs from its parent")
     admitted_at: Seconds
     is_best: bool
+    label: str = Field(
+        description="what sets it apart from the other arms, in words",
+        examples=["large, with examples, T = 0"],
+    )
 
 
 class TableAnswer(BaseModel):

@@ -1,5 +1,5 @@
 """Figures as plain Plotly dicts, drawn from the read models without importing Plotly."""
 
-from imabo.insight.drawings.figures import FIGURES, Caption, caption, figure
+from imabo.insight.drawings.figures import FIGURES, RESEARCH, Caption, caption, figure, options_of
 
-__all__ = ["FIGURES", "Caption", "caption", "figure"]
+__all__ = ["FIGURES", "RESEARCH", "Caption", "caption", "figure", "options_of"]

@@ -25,10 +25,14 @@ from imabo.space.scalars import show
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A figure's title and what it shows."""
+    """A figure's title and what it shows.
+
+    ``is_research`` marks those that take knowing how imabo works inside.
+    """
 
     title: str
     about: str
+    is_research: bool = False
 
 
 # How it is drawn, its title, and what it shows.
@@ -40,53 +44,53 @@ _FIGURES: Final[dict[str, tuple[Callable[..., Drawing], str, str]]] = {
     ),
     "growth": (
         draw_growth,
-        "Active arms",
-        "How many arms are in play, against how many the policy wants by then.",
+        "Configurations in play",
+        "How many configurations are in play, against how many the policy wants by then.",
     ),
     "traffic": (
         draw_traffic,
         "Share of traffic",
-        "Which arms the requests were served with, over time.",
+        "Which values the requests were served with.",
     ),
     "arms": (
         draw_arms,
-        "Best arms",
-        "The mean reward of the best arms with their 95% intervals.",
+        "Best configurations",
+        "Their mean rewards with 95% intervals.",
     ),
     "effects": (
         draw_effects,
         "Effect of each parameter",
-        "The mean reward of the arms with each value or range, weighted by rewards; larger points "
-        "rest on more of them.",
+        "The mean reward with each value or range of numbers; larger points rest on more rewards.",
     ),
     "importance": (
         draw_importance,
         "Which parameters matter",
-        "The share of the differences between arms that each parameter explains alone.",
+        "The share of the differences between configurations that each parameter explains alone.",
     ),
     "parallel": (
         draw_parallel,
-        "Arms in parallel coordinates",
-        "Each line is an arm, coloured by its mean reward.",
+        "Configurations in parallel coordinates",
+        "Each line is a configuration, coloured by its mean reward.",
     ),
     "descent": (
         draw_descent,
-        "Descent of the arms",
-        "Which arm was made from which: lines lead from a parent to its child.",
+        "Descent of the configurations",
+        "Which was made from which: lines lead from a parent to its child.",
     ),
     "feedback": (
         draw_feedback,
         "Feedback delay",
-        "The share of pulls whose reward has come, by the time since they were served.",
+        "The share of requests whose feedback has come, by the time since they were served.",
     ),
     "cost": (
         draw_cost,
         "Cost and gain of exploring",
-        "Estimated reward lost against always serving the best arm, and won against serving at "
-        "random.",
+        "Estimated reward lost against always serving the best configuration, and won against "
+        "serving at random.",
     ),
 }
 FIGURES: Final = tuple(_FIGURES)
+RESEARCH: Final = ("growth", "parallel", "descent")  # for those who know how it works inside
 
 
 def caption(name: str) -> Caption:
@@ -94,10 +98,21 @@ def caption(name: str) -> Caption:
 
     Example:
         >>> caption("growth").title
-        'Active arms'
+        'Configurations in play'
     """
     check_one_of("the figure", name, FIGURES)
-    return Caption(*_FIGURES[name][1:])
+    return Caption(*_FIGURES[name][1:], is_research=name in RESEARCH)
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """The options that a figure takes.
+
+    Example:
+        >>> options_of("traffic")
+        ('parameter', 'axis')
+    """
+    check_one_of("the figure", name, FIGURES)
+    return tuple(inspect.signature(_FIGURES[name][0]).parameters)[1:]
 
 
 def figure(name: str, snapshot: StudySnapshot, **options: Any) -> dict[str, Any]:
@@ -109,16 +124,18 @@ def figure(name: str, snapshot: StudySnapshot, **options: Any) -> dict[str, Any]
     Args:
         name: One of ``insight.FIGURES``.
         snapshot: From ``insight.read``.
-        **options: ``baseline`` (an arm's id) for ``reward``; ``by`` and ``limit`` for ``arms``.
+        **options: ``baseline`` (an arm's id) for ``reward``; ``by`` and ``limit`` for ``arms``;
+            ``parameter`` for ``traffic``; ``axis`` (``"time"`` or ``"requests"``) for figures of
+            the past: ``reward``, ``traffic``, ``growth`` and ``cost``.
 
     Example:
         >>> from imabo import Float, Space, Study, insight
         >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
         >>> insight.figure("growth", insight.read(study))["title"]
-        'Active arms'
+        'Configurations in play'
     """
     known, draw = caption(name), _FIGURES[name][0]
-    allowed = list(inspect.signature(draw).parameters)[1:]
+    allowed = options_of(name)
     for option in options:
         if option not in allowed:
             raise InvalidSetting(

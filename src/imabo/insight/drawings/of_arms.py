@@ -18,15 +18,17 @@ from imabo.insight.drawings.base import (
     whiskers,
     whole,
 )
-from imabo.insight.snapshot import StudySnapshot, config_text
+from imabo.insight.grouping import config_text
+from imabo.insight.snapshot import StudySnapshot
 from imabo.insight.structure import Axis, descent, parallel
 from imabo.insight.timelines import Column
 
+_ROW = 42  # pixels
 _STATES = {"active": palette.BLUE, "paused": palette.ORANGE, "retired": palette.GREY}
 
 
-def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 30) -> Drawing:
-    """The best arms with their intervals, the best one on top."""
+def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 8) -> Drawing:
+    """The best configurations with their intervals, the best one on top, each under its label."""
     model = arms(snapshot, by=by, limit=limit)
     groups = [
         (state, colour, [row for row in model.rows if row.state == state])
@@ -36,34 +38,40 @@ def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 30) -> Draw
         scatter(
             "markers",
             [row.mean for row in rows],
-            [_arm_name(row) for row in rows],
+            [f"#{row.id}" for row in rows],
             state,
             orientation="h",
             error_x=whiskers([(row.mean, row.low, row.high) for row in rows], colour, width=3),
-            marker={"color": colour, "size": 8},
+            marker={"color": colour, "size": 9},
             text=[safe(config_text(row.config), 160) for row in rows],
             customdata=[[row.n_rewards, row.share] for row in rows],
             hovertemplate="%{y}: %{x:.4g}<br>%{text}<br>%{customdata[0]:,d} rewards, "
-            "%{customdata[1]:.1%} of the pulls<extra></extra>",
+            "%{customdata[1]:.1%} of the requests<extra></extra>",
         )
         for state, colour, rows in groups
         if rows
     ]
+    # Above each interval, where a long label has room on any screen.
+    named = {"xref": "paper", "x": 0, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
     made = layout(
         titled("mean reward"),
-        category([_arm_name(row) for row in reversed(model.rows)]),
-        height=120 + 22 * max(len(model.rows), 6),
+        category([f"#{row.id}" for row in reversed(model.rows)], showticklabels=False),
+        height=90 + _ROW * max(len(model.rows), 3),
         hovermode="closest",
+        showlegend=len(data) > 1,
+        annotations=[
+            {"y": f"#{row.id}", "yshift": 7, "text": _name(row), **named} for row in model.rows
+        ],
     )
     notes = []
     if len(model.rows) < model.n_arms:
-        how = "by the lower end of their interval" if by == "low" else "by pulls"
-        notes.append(f"{len(model.rows)} of {whole(model.n_arms)} arms, {how}.")
+        how = "by the lower end of their interval" if by == "low" else "by requests"
+        notes.append(f"{len(model.rows)} of {whole(model.n_arms)}, {how}.")
     return Drawing(data, made, notes)
 
 
-def _arm_name(row: ArmRow) -> str:
-    return f"arm {row.id}" + (" ★" if row.is_best else "")
+def _name(row: ArmRow) -> str:
+    return safe(row.label, 90) + (" ★" if row.is_best else "")
 
 
 def draw_parallel(snapshot: StudySnapshot) -> Drawing:
@@ -105,7 +113,7 @@ def draw_parallel(snapshot: StudySnapshot) -> Drawing:
     )
     notes = []
     if len(model.arms) < model.n_arms:
-        notes.append(f"The {len(model.arms)} of {whole(model.n_arms)} arms with the most pulls.")
+        notes.append(f"The {len(model.arms)} most served of {whole(model.n_arms)} configurations.")
     return Drawing([*data, _ticks(axes), _colours(low, high)], made, notes)
 
 
@@ -121,9 +129,9 @@ def _lines(axes: list[Axis], arms: list[int], rows: list[int], colour: str) -> d
     for row in rows:
         x += [*map(float, range(len(axes))), None]
         y += [*(_height(axis, axis.values[row]) for axis in axes), None]
-        text += [f"arm {arms[row]}"] * (len(axes) + 1)
+        text += [f"configuration {arms[row]}"] * (len(axes) + 1)
     hover = {"text": text, "hovertemplate": "%{text}<extra></extra>", "opacity": 0.75}
-    return line(x, y, "arms", colour, line={"width": 1.5}, **hover)
+    return line(x, y, "configurations", colour, line={"width": 1.5}, **hover)
 
 
 def _ticks(axes: list[Axis]) -> dict[str, Any]:
@@ -180,7 +188,8 @@ def draw_descent(snapshot: StudySnapshot) -> Drawing:
                 origin,
                 marker={"color": colour, "size": sizes, "opacity": 0.8},
                 text=[
-                    f"arm {one.arm}, {whole(one.n_pulls)} pulls<br>{safe(one.config, 160)}"
+                    f"configuration {one.arm}, {whole(one.n_pulls)} requests<br>"
+                    f"{safe(one.config, 160)}"
                     for one in group
                 ],
                 hovertemplate="%{text}<br>mean %{y:.4g}<extra></extra>",
@@ -188,10 +197,12 @@ def draw_descent(snapshot: StudySnapshot) -> Drawing:
         )
     notes = []
     if not model.n_children:
-        notes.append("No arm has a parent: the oracle makes arms from scratch.")
+        notes.append("None has a parent: the oracle makes configurations from scratch.")
     if len(model.arms) < model.n_arms:
         notes.append(
-            f"The {len(model.arms)} most served of {whole(model.n_arms)} arms, ancestors included."
+            f"The {len(model.arms)} most served of {whole(model.n_arms)}, ancestors included."
         )
-    made = layout(titled("arm, in order of admission"), titled("mean reward"), hovermode="closest")
+    made = layout(
+        titled("configuration, in order of admission"), titled("mean reward"), hovermode="closest"
+    )
     return Drawing(data if shown else [], made, notes)

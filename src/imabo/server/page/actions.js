@@ -15,11 +15,11 @@ const WORDS = {
 export function changeArm(study, arm, state, changed) {
   const [verb, lead, done] = WORDS[state];
   openDialog({
-    title: `${verb} arm ${arm.id}?`, lead, action: verb, isDanger: state === "retired",
+    title: `${verb} configuration ${arm.id}?`, lead, action: verb, isDanger: state === "retired",
     body: [h("div", { class: "note" }, settings(arm.config))],
     run: async () => {
       await write("PATCH", studyPath(study, `/arms/${arm.id}`), { state });
-      toast(`Arm ${arm.id} is ${done}`);
+      toast(`Configuration ${arm.id} is ${done}`);
       await changed();
     },
   });
@@ -29,7 +29,7 @@ export function deleteStudy(study) {
   const input = h("input", { id: "delete-name", autocomplete: "off", spellcheck: "false" });
   const { submit } = openDialog({
     title: "Delete this study?", action: "Delete for good", isDanger: true,
-    lead: "Every arm, request and reward of it is lost, and applications that ask it get an error. This cannot be undone.",
+    lead: "Every configuration, request and reward of it is lost, and applications that ask it get an error. This cannot be undone.",
     body: [h("div", { class: "field" }, h("label", { for: "delete-name", class: "wrap" }, `Type its name to go on: ${study}`), input)],
     run: async () => {
       await write("DELETE", studyPath(study));

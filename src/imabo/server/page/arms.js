@@ -1,4 +1,4 @@
-// The table of arms: sorted, filtered and paged by the server, updated in place.
+// The table of configurations (arms, to the API): sorted, filtered and paged by the server, updated in place.
 
 import { read, studyPath } from "./api.js";
 import { ICONS, h, icon, setAttr, setText } from "./dom.js";
@@ -10,13 +10,13 @@ import { pill, setPill } from "./states.js";
 import { copy } from "./toast.js";
 import { changeArm } from "./actions.js";
 
-const AT_ONCE = matchMedia("(max-width: 760px)").matches ? 8 : 15;
+const AT_ONCE = 8;
 const TYPING_MS = 250;
 const STATES = ["active", "paused", "retired"];
 // name of the column on the server, words, classes, direction of the first click
 /** @type {[string, string, string, boolean][]} */
 const COLUMNS = [
-  ["id", "Arm", "", false], ["state", "State", "", false], ["sure", "Mean reward", "num", true],
+  ["id", "Configuration", "", false], ["state", "State", "", false], ["sure", "Mean reward", "num", true],
   ["n_rewards", "Rewards", "num", true], ["n_pulls", "Requests", "num", true],
 ];
 
@@ -40,7 +40,7 @@ export class ArmTable {
 
   build() {
     this.search = h("input", {
-      type: "search", class: "search", placeholder: "Find by setting or number", "aria-label": "Find arms", value: this.text,
+      type: "search", class: "search", placeholder: "Find by setting or number", "aria-label": "Find configurations", value: this.text,
       on: { input: () => this.typed() },
     });
     this.chips = STATES.map((state) => h("button", {
@@ -59,8 +59,8 @@ export class ArmTable {
       h("th", { scope: "col", role: "columnheader", class: "no-sort" }, h("span", { class: "visually-hidden" }, "Actions")));
     this.element = h("div", { class: "card table-card arms" },
       h("div", { class: "table-tools" }, this.search,
-        h("div", { class: "chips", role: "group", "aria-label": "Show only arms that are" }, this.chips), this.count),
-      h("div", { class: "scroll" }, h("table", { role: "table", "aria-label": "Arms" },
+        h("div", { class: "chips", role: "group", "aria-label": "Show only configurations that are" }, this.chips), this.count),
+      h("div", { class: "scroll" }, h("table", { role: "table", "aria-label": "Configurations" },
         h("thead", { role: "rowgroup" }, head), this.body)),
       this.none, this.foot);
     this.showSort();
@@ -97,8 +97,8 @@ export class ArmTable {
     arrange(this.body, found.rows.map((row) => this.rows.get(row.id).element));
     const isFiltered = this.text !== "" || this.states.size > 0;
     this.none.hidden = found.rows.length > 0;
-    setText(this.none, isFiltered ? "No arm matches." : "No arm yet: the first request admits one.");
-    setText(this.count, plural(found.n, "arm"));
+    setText(this.none, isFiltered ? "No configuration matches." : "No configuration yet: the first request brings one.");
+    setText(this.count, plural(found.n, "configuration"));
     this.foot.hidden = found.n <= AT_ONCE;
     setText(this.where, found.n ? `${whole(this.offset + 1)} to ${whole(this.offset + found.rows.length)} of ${whole(found.n)}` : "");
     this.back.disabled = this.offset === 0;
@@ -183,18 +183,19 @@ class Row {
     this.table = table;
     this.range = new Range();
     this.state = pill();
+    this.label = h("span", { class: "wrap" });
     this.cells = Object.fromEntries(["mean", "n_rewards", "pending", "n_pulls", "share"].map((name) => [name, h("span")]));
     this.cells.pending.className = this.cells.share.className = "under";
     this.fill = h("div", { class: "bar-fill" });
     this.pause = h("button", { type: "button", class: "small", on: { click: () => this.act(this.row.state === "paused" ? "active" : "paused") } });
     this.retire = h("button", { type: "button", class: "small danger", on: { click: () => this.act("retired") } }, "Retire");
     const copyButton = h("button", {
-      type: "button", class: "small icon-button", title: "Copy the configuration", "aria-label": `Copy the configuration of arm ${row.id}`,
-      on: { click: () => copy(json(this.row.config), `Configuration of arm ${row.id}`) },
+      type: "button", class: "small icon-button", title: "Copy the configuration", "aria-label": `Copy configuration ${row.id}`,
+      on: { click: () => copy(json(this.row.config), `Configuration ${row.id}`) },
     }, icon(ICONS.copy, 14));
-    setAttr(this.retire, "aria-label", `Retire arm ${row.id}`);
+    setAttr(this.retire, "aria-label", `Retire configuration ${row.id}`);
     this.element = h("tr", { role: "row", data: { arm: row.id } },
-      h("th", { scope: "row", role: "rowheader" }, h("div", { class: "arm-name" }, `#${row.id}`, h("span", { class: "origin" }, originOf(row))), settings(row.config)),
+      h("th", { scope: "row", role: "rowheader" }, h("div", { class: "arm-name" }, this.label), settings(row.config), h("div", { class: "origin" }, `#${row.id}, ${originOf(row)}`)),
       h("td", { role: "cell", class: "state" }, this.state),
       h("td", { role: "cell", class: "num mean-cell", data: { label: "Mean reward" } }, h("div", { class: "mean" }, this.range.element, this.cells.mean)),
       h("td", { role: "cell", class: "num", data: { label: "Rewards" } }, this.cells.n_rewards, this.cells.pending),
@@ -205,21 +206,22 @@ class Row {
   show(row, scale) {
     this.row = row;
     const { cells } = this;
-    // Drawn towards what the other arms say: a mean of few rewards is mostly luck.
+    setText(this.label, row.label);
+    // Drawn towards what the others say: a mean of few rewards is mostly luck.
     setText(cells.mean, measure(row.estimate));
     cells.mean.title = row.mean === null ? "" : `between ${interval([row.low, row.high])}, 9 in 10 above ${measure(row.sure)}; the plain average is ${measure(row.mean)}`;
     this.range.move(row.estimate, [row.low, row.high], scale);
     setText(cells.n_rewards, whole(row.n_rewards));
     setText(cells.n_pulls, whole(row.n_pulls));
     setText(cells.share, percent(row.share));
-    setText(cells.pending, row.n_pending ? `${whole(row.n_pending)} pending` : " ");
+    setText(cells.pending, row.n_pending ? `${whole(row.n_pending)} waiting` : " ");
     this.fill.style.width = `${100 * (row.share || 0)}%`;
     setPill(this.state, row.state);
     setAttr(this.element, "data-state", row.state);
     this.element.classList.toggle("is-best", row.is_best);
     const verb = row.state === "paused" ? "Resume" : "Pause";
     setText(this.pause, verb);
-    setAttr(this.pause, "aria-label", `${verb} arm ${row.id}`);
+    setAttr(this.pause, "aria-label", `${verb} configuration ${row.id}`);
     this.pause.hidden = this.retire.hidden = row.state === "retired";
   }
 
@@ -228,7 +230,7 @@ class Row {
   }
 }
 
-const ORIGINS = { warmup: "from the warm-up", oracle: "by the oracle", baseline: "drawn at random", manual: "added by hand" };
+const ORIGINS = { warmup: "one of the first", oracle: "proposed by the search", baseline: "drawn at random", manual: "added by hand" };
 
 function originOf(row) {
   if (!row.parent) return ORIGINS[row.origin];

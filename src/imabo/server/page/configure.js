@@ -15,11 +15,11 @@ export function addArm(study, space, start, changed) {
   area.hidden = true;
   const { fail } = openDialog({
     title: "Add a configuration", action: "Add", isWide: true,
-    lead: "It becomes an arm and is served like any other, so that you see how good it is.",
+    lead: "It is served like any other, so that you see how good it is.",
     body: [h("div", { class: "choices", role: "group", "aria-label": "How to write it" }, asForm, asJson), form.element, area],
     run: async () => {
       const arm = await write("POST", studyPath(study, "/arms"), { config: area.hidden ? form.read() : parsed(area) });
-      toast(`Arm ${arm.id} is ${arm.state}`);
+      toast(`Configuration ${arm.id} is ${arm.state}`);
       await changed();
     },
   });

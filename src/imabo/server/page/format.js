@@ -88,7 +88,7 @@ export function setting(value) {
   return String(value);
 }
 
-/** "1 arm", "2 arms". */
+/** "1 request", "2 requests". */
 export function plural(n, word) {
   return `${whole(n)} ${word}${n === 1 ? "" : "s"}`;
 }

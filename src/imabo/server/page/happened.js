@@ -25,9 +25,15 @@ export class Happened {
   }
 }
 
-function row({ kind, at, text }) {
+/** The API says arm where the page says configuration; texts with words of users stay as they are. */
+function forPeople(kind, data, text) {
+  const isOurs = ["state", "arm", "arms"].includes(kind) || (kind === "drift" && (data?.arm ?? null) !== null);
+  return isOurs ? text.replace(/\barm(s?)\b/g, "configuration$1") : text;
+}
+
+function row({ kind, at, text, data }) {
   const isDrift = kind === "drift";
   return h("li", { data: { kind } },
     h("time", { class: "soft small", datetime: at }, moment(at)),
-    h("span", { class: "wrap" }, isDrift ? h("strong", { class: "noticed" }, icon(ICONS.change), "Change noticed: ") : null, text));
+    h("span", { class: "wrap" }, isDrift ? h("strong", { class: "noticed" }, icon(ICONS.change), "Change noticed: ") : null, forPeople(kind, data, text)));
 }

@@ -1,7 +1,6 @@
 // Figures without what the page's strict policy keeps Plotly from doing.
 
 const AXIS_PX = 100; // room for one of the parallel axes and its labels
-const EFFECTS_PX = 820; // room for the ranges of a parameter; on narrow screens the figure scrolls
 
 /**
  * A copy to draw. Plotly writes style attributes for bold words and for colour bars, and the policy
@@ -18,6 +17,15 @@ export function plain(spec) {
     layout.minWidth = AXIS_PX * (layout.xaxis?.tickvals?.length || 0);
     layout.xaxis = { ...layout.xaxis, tickangle: 0 };
   }
-  if (spec.name === "effects") layout.minWidth = EFFECTS_PX;
+  if (layout.xaxis?.type === "date") toLocal(data, layout);
   return { data, layout };
+}
+
+/** Plotly shows times as they are written: milliseconds since 1970 become the clock on the wall. */
+function toLocal(data, layout) {
+  const local = (at) => (typeof at === "number" ? at - 60000 * new Date(at).getTimezoneOffset() : at);
+  for (const trace of data) if (!trace.xaxis || trace.xaxis === "x") trace.x = trace.x.map(local);
+  for (const shape of layout.shapes || []) [shape.x0, shape.x1] = [local(shape.x0), local(shape.x1)];
+  for (const note of layout.annotations || []) if (note.xref !== "paper") note.x = local(note.x);
+  layout.xaxis = { ...layout.xaxis, title: undefined };
 }

@@ -30,7 +30,7 @@ export class Plot {
   constructor(study, { name, title, about }, tools = null) {
     this.study = study;
     this.name = name;
-    this.query = "";
+    this.options = new Map();
     this.wanted = 0; // counts what was asked to be shown; `done` what is
     this.done = -1;
     this.spec = null;
@@ -60,10 +60,16 @@ export class Plot {
   }
 
   /** The study has moved on: fetch again, now or when the figure is looked at. */
-  renew(query = this.query) {
-    this.query = query;
+  renew() {
     this.wanted += 1;
     return this.refresh();
+  }
+
+  /** Draw it in another way; an empty value is the figure's own choice. */
+  set(name, value) {
+    if (value === "") this.options.delete(name);
+    else this.options.set(name, value);
+    return this.renew();
   }
 
   refresh() {
@@ -75,7 +81,7 @@ export class Plot {
   }
 
   async load() {
-    const [spec] = await Promise.all([read(studyPath(this.study, `/figures/${this.name}${this.query}`)), loadPlotly()]);
+    const [spec] = await Promise.all([read(studyPath(this.study, `/figures/${this.name}?${new URLSearchParams([...this.options])}`)), loadPlotly()]);
     this.spec = spec;
     setText(this.aboutText, spec.about);
     await this.draw();
@@ -121,9 +127,11 @@ export function dress(given, data, width) {
   layout.font = { family: getComputedStyle(document.body).fontFamily, size: 12, color: soft };
   layout.hoverlabel = { bgcolor: raised, bordercolor: line, font: { color: ink, size: 12 } };
   layout.margin = { l: 52, b: 44, ...layout.margin, ...(isNarrow ? { l: 40, r: 4 } : {}) };
-  if (!hasLegend && !layout.annotations) layout.margin.t = 12;
+  if (!hasLegend && !layout.annotations?.length) layout.margin.t = 12;
   layout.legend = { orientation: "h", yanchor: "bottom", y: 1.02, x: 0, ...layout.legend, bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: isNarrow ? 11 : 12 } };
   layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
+  // Few and level: turned ones take more room than the figure.
+  if (isNarrow && layout.xaxis?.type === "date") Object.assign(layout.xaxis, { nticks: 4, tickangle: 0 });
   for (const name of Object.keys(layout)) {
     if (/^[xy]axis\d*$/.test(name)) {
       const axis = layout[name];

@@ -1,23 +1,28 @@
-// Changing the space: JSON, and a preview of what would happen before anything does.
+// Changing the space: a form with JSON beside it, what differs, and what the change would retire.
 
 import { studyPath, write } from "./api.js";
 import { openDialog } from "./dialogs.js";
-import { h, setText } from "./dom.js";
+import { h, setChildren, setText } from "./dom.js";
 import { percent, plural } from "./format.js";
-import { json, settings } from "./settings.js";
+import { json } from "./settings.js";
 import { parsed } from "./configure.js";
+import { differences } from "./differences.js";
+import { SpaceForm } from "./space_form.js";
 import { toast } from "./toast.js";
 
 export function changeSpace(study, space, changed) {
   const area = h("textarea", { class: "code-area", id: "space-json", spellcheck: "false", "aria-describedby": "space-state", value: json(space) });
+  const form = new SpaceForm(space, () => { area.value = json(form.read()); check(); });
   const state = h("p", { class: "small soft", id: "space-state", role: "status" });
-  const look = h("button", { type: "button", class: "preview-button", on: { click: preview } }, "Preview");
+  const look = h("button", { type: "button", class: "preview-button", on: { click: preview } }, "Preview what it retires");
+  const changes = h("ul", { class: "differences", "aria-label": "What differs" });
   const result = h("div", { class: "preview", "aria-live": "polite" });
   const { submit, fail } = openDialog({
     title: "Change the space", action: "Change the space", isWide: true,
-    lead: "Everything that was learned stays. Arms that do not fit the new space are retired; the search starts to grow again.",
-    body: [h("div", { class: "field" }, h("label", { for: "space-json" }, "The space as JSON"), area, state),
-      h("div", {}, look), result],
+    lead: "Everything that was learned stays. Configurations that do not fit the new space are retired; the search starts to grow again.",
+    body: [h("div", { class: "beside" }, form.element,
+      h("div", { class: "field" }, h("label", { for: "space-json" }, "The space as JSON"), area)),
+    changes, h("div", { class: "row" }, look, state), result],
     run: async () => {
       const made = await write("PATCH", studyPath(study), { space: parsed(area) });
       toast(`The space is now version ${made.space_version}`);
@@ -25,18 +30,27 @@ export function changeSpace(study, space, changed) {
     },
   });
   let previewed = null;
-  area.addEventListener("input", check);
+  area.addEventListener("input", () => {
+    try {
+      form.write(parsed(area));
+    } catch {
+      // the form stays as it was; the line below says what is wrong
+    }
+    check();
+  });
   check();
 
   /** What is written must be JSON to be looked at, and must have been looked at to be done. */
   function check() {
     let problem = "";
+    let wanted = space;
     try {
-      parsed(area);
+      wanted = parsed(area);
     } catch (error) {
       problem = error.message;
     }
-    const isSame = !problem && json(parsed(area)) === json(space);
+    const isSame = !problem && json(wanted) === json(space);
+    setChildren(changes, ...(problem || isSame ? [] : differences(space, wanted)));
     look.disabled = problem !== "" || isSame;
     submit.disabled = previewed === null || previewed !== area.value;
     setText(state, problem || (isSame ? "This is the space as it is now." : submit.disabled ? "Look at the preview, then change it." : ""));
@@ -63,17 +77,15 @@ export function changeSpace(study, space, changed) {
   }
 }
 
-/** What a preview says: the parameters, then the arms that go and come. */
+/** What a preview says: the configurations that go and come. */
 function show(found) {
-  const words = [["New", found.added], ["Gone", found.removed], ["Other values", found.changed]]
-    .filter(([, names]) => names.length).map(([word, names]) => `${word}: ${names.join(", ")}.`);
-  const blocks = words.length ? [h("p", { class: "small wrap" }, words.join(" "))] : [];
+  const blocks = [];
   if (found.n_retired) {
     const best = found.retires_best ? ", the best one among them" : "";
-    blocks.push(note("warn", `${plural(found.n_retired, "arm")} will be retired, with ${percent(found.share_retired)} of the requests so far${best}:`),
+    blocks.push(note("warn", `${plural(found.n_retired, "configuration")} will be retired, with ${percent(found.share_retired)} of the requests so far${best}:`),
       list(found.retired, found.n_retired));
-  } else blocks.push(note("good", "No arm will be retired."));
-  if (found.n_restored) blocks.push(note("good", `${plural(found.n_restored, "arm")} will come back:`), list(found.restored, found.n_restored));
+  } else blocks.push(note("good", "No configuration will be retired."));
+  if (found.n_restored) blocks.push(note("good", `${plural(found.n_restored, "configuration")} will come back:`), list(found.restored, found.n_restored));
   return blocks;
 }
 
@@ -82,7 +94,7 @@ function note(tone, words) {
 }
 
 function list(arms, n) {
-  const items = arms.map((arm) => h("li", {}, h("b", {}, `#${arm.id}`), settings(arm.config)));
+  const items = arms.map((arm) => h("li", {}, h("b", {}, `#${arm.id}`), h("span", { class: "wrap" }, arm.label)));
   if (n > arms.length) items.push(h("li", {}, h("span", {}, `and ${n - arms.length} more`)));
-  return h("ul", { tabindex: "0", "aria-label": "Arms" }, items);
+  return h("ul", { tabindex: "0", "aria-label": "Configurations" }, items);
 }

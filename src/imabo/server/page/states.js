@@ -1,4 +1,4 @@
-// The one word that says how a study does, and how an arm does.
+// The one word that says how a study does, and how a configuration does.
 
 import { h, setAttr, setText } from "./dom.js";
 

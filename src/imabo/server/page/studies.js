@@ -96,7 +96,7 @@ class Card {
   }
 
   showFoot() {
-    const parts = [[compact(this.study.n_pulls), "requests"], [compact(this.study.n_arms), "arms"]];
+    const parts = [[compact(this.study.n_pulls), "requests"], [compact(this.study.n_arms), "configurations"]];
     const last = this.study.n_pulls === 0 ? "waiting for requests" : this.lastAt === null ? "" : ago(this.lastAt);
     const text = JSON.stringify([parts, last]);
     if (text === this.footText) return;
@@ -117,7 +117,7 @@ class Card {
       return;
     }
     this.shownMark = mark;
-    this.lastAt = found.last_at;
+    this.lastAt = found.last_pull_at;
     setPill(this.state, found.state);
     setText(this.big, measure(found.recent_mean));
     const gain = found.recent_mean !== null && found.random_mean !== null ? found.recent_mean - found.random_mean : null;

@@ -1,12 +1,13 @@
-// One study: its numbers, figures, arms and space, and what can be done to it.
+// One study: its answers, figures, configurations and settings, and what can be done to it.
 
 import { Away, Problem, read, studyPath } from "./api.js";
 import { addArm } from "./configure.js";
 import { deleteStudy, save } from "./actions.js";
 import { ArmTable } from "./arms.js";
 import { wordsOf } from "./dialogs.js";
-import { ICONS, h, icon, setText } from "./dom.js";
+import { ICONS, h, icon, setAttr, setText } from "./dom.js";
 import { day, plural } from "./format.js";
+import { Find } from "./find.js";
 import { Happened } from "./happened.js";
 import { Live } from "./live.js";
 import { menu } from "./menu.js";
@@ -18,12 +19,10 @@ import { spaceTable } from "./settings.js";
 import { pill, setPill } from "./states.js";
 import { waiting } from "./welcome.js";
 
-const GROUPS = [
-  ["Progress", ["traffic", "growth", "cost", "feedback"]],
-  ["Arms", ["arms", "descent"]],
-  ["Parameters", ["importance", "effects", "parallel"]],
-];
-const WIDE = new Set(["importance", "effects", "parallel", "descent", "arms"]);
+const PAST = ["reward", "traffic", "cost", "growth"]; // over time, or over requests
+const PARTS = { progress: ["traffic", "cost", "feedback"], configurations: ["arms"], parameters: ["importance", "effects"] };
+const WIDE = new Set(["importance", "effects", "parallel", "descent", "arms", "feedback"]);
+const MORE = "30"; // best configurations that a click shows
 
 export function studyView(name, params) {
   const view = new StudyView(name, params);
@@ -42,14 +41,19 @@ class StudyView {
     this.live = new Live(() => this.look(), (error) => this.isGone(error));
     this.state = pill();
     this.sub = h("p", { class: "soft" }, " ");
+    this.axis = params.get("axis") === "requests" ? "requests" : "time";
+    this.kept = new URLSearchParams();
     this.numbers = new Numbers();
+    this.find = new Find(name);
     this.best = new Best();
     this.happened = new Happened(name);
     this.table = new ArmTable(name, params, (kept) => this.keep(kept), () => this.live.now());
     this.spaceBox = h("div", { class: "card table-card" });
-    this.baseline = h("select", { id: "baseline", on: { change: () => this.compare() } }, h("option", { value: "" }, "no arm"));
+    this.inner = h("p", { class: "small soft" });
+    this.parameter = h("select", { id: "share-by", on: { change: () => this.plot("traffic").set("parameter", this.parameter.value) } });
+    this.baseline = h("select", { id: "baseline", on: { change: () => this.compare() } }, h("option", { value: "" }, "nothing else"));
     this.actions = h("div", { class: "row" });
-    this.inside = h("div", { class: "stack" }, this.head(), this.numbers.element, h("p", { class: "soft", "aria-busy": "true" }, "Loading…"));
+    this.inside = h("div", { class: "stack study" }, this.head(), this.numbers.element, h("p", { class: "soft", "aria-busy": "true" }, "Loading…"));
     this.element = h("div", {}, this.inside);
   }
 
@@ -99,22 +103,27 @@ class StudyView {
       const plot = new Plot(this.name, byName.get(name), tools);
       byName.delete(name);
       if (WIDE.has(name)) plot.element.classList.add("wide");
+      if (PAST.includes(name)) plot.options.set("axis", this.axis);
       this.plots.push(plot);
       return plot.element;
     };
-    const against = h("div", { class: "tools" }, h("label", { for: "baseline" }, "Compare with"), this.baseline);
-    const lead = h("div", { class: "lead" }, make("reward", against), this.best.element);
-    const group = (names) => h("div", { class: "pair" }, names.filter((name) => byName.has(name)).map((name) => make(name)));
-    const [progress, arms, parameters] = GROUPS.map(([, names]) => names);
+    const tool = (id, words, control) => h("div", { class: "tools" }, h("label", { for: id }, words), control);
+    const tools = { reward: tool("baseline", "Compare with", this.baseline), traffic: tool("share-by", "By", this.parameter), arms: this.moreButton() };
+    const group = (names) => h("div", { class: "pair" }, names.filter((name) => byName.has(name)).map((name) => make(name, tools[name])));
+    const lead = h("div", { class: "lead" }, make("reward", tools.reward), this.best.element);
+    // What takes knowing how it works inside is closed at first, and read when it is opened.
+    const research = figures.filter((figure) => figure.is_research).map((figure) => figure.name);
+    const usual = [...Object.values(PARTS).flat(), ...research];
+    const others = [...byName.keys()].filter((name) => !usual.includes(name));
     const sections = [
-      section("Progress", [lead, this.happened.element, group(progress)]),
-      section("Arms", [this.table.element, group(arms)]),
-      section("Parameters", [group(parameters)]),
-      section("Space", [this.spaceBox], this.spaceAction()),
+      section("Progress", [lead, group([...PARTS.progress, ...others]), this.happened.element], this.axisSwitch()),
+      section("Configurations", [this.table.element, group(PARTS.configurations), this.find.element], this.addButton()),
+      section("Parameters", [group(PARTS.parameters)]),
+      section("Settings", [this.spaceBox], this.spaceAction()),
+      section("Research", [h("details", { class: "card research" },
+        h("summary", {}, "How the search works inside"), h("div", { class: "stack" }, this.inner, group(research)))]),
     ];
-    this.pictures = [sections[0], sections[2]];
-    const others = [...byName.keys()];
-    if (others.length) sections.splice(3, 0, section("More", [group(others)]));
+    this.pictures = [sections[0], sections[2], this.find.element, sections[4]];
     this.waiting = waiting(this.name);
     this.contents = contents(sections);
     this.inside.replaceChildren(this.head(), this.numbers.element, this.waiting, this.contents, ...sections);
@@ -123,14 +132,54 @@ class StudyView {
     this.plots.forEach((plot) => plot.start());
   }
 
+  plot(name) {
+    return this.plots.find((plot) => plot.name === name);
+  }
+
   /** Before the first request there is nothing to draw, but something to say. */
   showWaiting(isWaiting) {
     this.waiting.hidden = !isWaiting;
     for (const one of [this.contents, ...this.pictures, ...this.plots.slice(1).map((plot) => plot.element)]) one.hidden = isWaiting;
   }
 
+  /** Figures of the past over time, or over requests. */
+  axisSwitch() {
+    const choose = (axis) => {
+      this.axis = axis;
+      buttons.forEach((button) => setAttr(button, "aria-pressed", String(button.dataset.axis === axis)));
+      for (const name of PAST) this.plot(name)?.set("axis", axis);
+      this.keep(this.kept);
+    };
+    const buttons = [["time", "Time"], ["requests", "Requests"]].map(([axis, words]) => h("button", {
+      type: "button", data: { axis }, "aria-pressed": String(this.axis === axis), on: { click: () => choose(axis) },
+    }, words));
+    return h("div", { class: "choices", role: "group", "aria-label": "Show the past over" }, buttons);
+  }
+
+  moreButton() {
+    const button = h("button", { type: "button", class: "small", "aria-expanded": "false", on: { click: () => {
+      const isMore = button.getAttribute("aria-expanded") === "false";
+      button.setAttribute("aria-expanded", String(isMore));
+      setText(button, isMore ? "Show eight" : "Show more");
+      this.plot("arms").set("limit", isMore ? MORE : "");
+    } } }, "Show more");
+    return button;
+  }
+
+  addButton() {
+    return mayAdmin() ? h("button", { type: "button", on: { click: () => this.add() } }, icon(ICONS.plus), "Add a configuration") : null;
+  }
+
+  add() {
+    addArm(this.name, this.study.space, this.overview?.best?.config, () => this.changed());
+  }
+
   spaceAction() {
-    return mayAdmin() ? h("button", { type: "button", on: { click: () => changeSpace(this.name, this.study.space, () => this.changed()) } }, icon(ICONS.space), "Change the space") : null;
+    return mayAdmin() ? h("button", { type: "button", on: { click: () => this.respace() } }, icon(ICONS.space), "Change the space") : null;
+  }
+
+  respace() {
+    changeSpace(this.name, this.study.space, () => this.changed());
   }
 
   buttons() {
@@ -140,9 +189,9 @@ class StudyView {
       { label: "Report (HTML)", run: () => save(this.name, "report") },
     ])];
     if (mayAdmin()) {
-      found.unshift(h("button", { type: "button", class: "main", on: { click: () => addArm(this.name, this.study.space, this.overview?.best?.config, () => this.changed()) } }, icon(ICONS.plus), "Add a configuration"));
       found.push(menu([icon(ICONS.more)], [
-        { label: "Change the space…", run: () => changeSpace(this.name, this.study.space, () => this.changed()) },
+        { label: "Add a configuration…", run: () => this.add() },
+        { label: "Change the space…", run: () => this.respace() },
         { label: "Delete the study…", run: () => deleteStudy(this.name), isDanger: true },
       ], { class: "icon-button", "aria-label": "More actions" }));
     }
@@ -152,7 +201,9 @@ class StudyView {
   async readStudy() {
     this.study = await retried(() => read(studyPath(this.name)), () => this.isOver);
     const { study } = this;
-    setText(this.sub, `Since ${day(study.created_at)} · ${plural(study.space.parameters.length, "parameter")} · space version ${study.space_version} · ${study.policy.type} with ${study.oracle.type}`);
+    setText(this.sub, `Since ${day(study.created_at)} · ${plural(study.space.parameters.length, "parameter")} · space version ${study.space_version}`);
+    setText(this.inner, `The policy ${study.policy.type} decides what is served, the oracle ${study.oracle.type} proposes what to try; seed ${study.seed}.`);
+    this.offerParameters(study.space.parameters);
     this.spaceVersion = study.space_version;
     this.spaceBox.replaceChildren(...spaceTable(study.space).filter(Boolean));
   }
@@ -180,24 +231,36 @@ class StudyView {
     return this.live.now();
   }
 
-  /** The arms that the reward can be compared with: those of the table. */
+  /** The configurations that the reward can be compared with: those of the table. */
   offer() {
     const chosen = this.baseline.value;
-    const ids = [...this.table.rows.keys()].sort((a, b) => a - b).map(String);
-    if (chosen && !ids.includes(chosen)) ids.push(chosen);
-    const known = [...this.baseline.options].slice(1).map((option) => option.value);
-    if (ids.join() === known.join()) return;
-    this.baseline.replaceChildren(this.baseline.options[0], ...ids.map((id) => h("option", { value: id }, `arm ${id}`)));
+    const offered = new Map([...this.table.rows].map(([id, row]) => [String(id), `${row.row.label} (#${id})`]));
+    if (chosen && !offered.has(chosen)) offered.set(chosen, this.baseline.selectedOptions[0].textContent || "");
+    const known = [...this.baseline.options].slice(1).map((option) => [option.value, option.textContent]);
+    if (JSON.stringify([...offered]) === JSON.stringify(known)) return;
+    this.baseline.replaceChildren(this.baseline.options[0], ...[...offered].map(([id, words]) => h("option", { value: id }, words)));
     this.baseline.value = chosen;
   }
 
+  /** The parameters whose values can share the traffic; the first choice is what the figure begins with. */
+  offerParameters(parameters) {
+    const chosen = this.parameter.value;
+    const first = parameters.find((one) => one.type === "choice") || parameters[0];
+    this.parameter.replaceChildren(...parameters.map(({ name }) => h("option", { value: name }, name)));
+    this.parameter.value = parameters.some(({ name }) => name === chosen) ? chosen : first.name;
+    const plot = this.plot("traffic");
+    if (plot && chosen && this.parameter.value !== chosen) plot.set("parameter", this.parameter.value);
+  }
+
   compare() {
-    const arm = this.baseline.value;
-    this.plots.find((plot) => plot.name === "reward").renew(arm ? `?baseline=${arm}` : "");
+    this.plot("reward").set("baseline", this.baseline.value);
   }
 
   keep(params) {
-    const query = params.toString();
+    this.kept = new URLSearchParams(params);
+    if (this.axis !== "time") this.kept.set("axis", this.axis);
+    else this.kept.delete("axis");
+    const query = this.kept.toString();
     history.replaceState(null, "", `#/studies/${encodeURIComponent(this.name)}${query ? `?${query}` : ""}`);
   }
 }

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from imabo import insight
 from imabo.errors import UnknownArm
+from imabo.insight.drawings import options_of
 from imabo.server.context import Context, JsonResponse, respond
 from imabo.server.problems import Refusal
 from imabo.server.wire import SpaceBody
@@ -21,8 +22,7 @@ T = TypeVar("T")
 
 # The report is a page of its own, which must not act as this server's.
 _REPORT_HEADERS: Final = {
-    "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; img-src data: blob:; "
-    "script-src 'unsafe-inline'; style-src 'unsafe-inline'",
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
     "Content-Disposition": 'attachment; filename="report.html"',
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -56,7 +56,8 @@ async def list_figures(context: Context) -> Response:
 
 async def figure(context: Context) -> Response:
     """A figure of a study, as Plotly draws it; the place that shows it sets colours and fonts."""
-    baseline, name = context.checked_query(FigureQuery).baseline, context.params["figure"]
+    query, name = context.checked_query(FigureQuery), context.params["figure"]
+    baseline, asked = query.baseline, query.model_dump()
 
     def work(facts: insight.StudySnapshot) -> dict[str, Any]:
         if name not in insight.FIGURES:
@@ -66,17 +67,18 @@ async def figure(context: Context) -> Response:
                 f"there are {', '.join(insight.FIGURES)}",
                 "take one of these",
             )
-        if name != "reward" or baseline is None:
-            return insight.figure(name, facts)
-        if baseline > len(facts.arms):
+        if name == "reward" and baseline is not None and baseline > len(facts.arms):
             raise UnknownArm(
                 f"no arm has the id {baseline}",
                 "arms are numbered from 1",
                 "take the id from the study's arms",
             )
-        return insight.figure(name, facts, baseline=baseline)
+        return insight.figure(name, facts, **{key: asked[key] for key in takes})
 
-    return await _shared(context, ("figure", name, baseline), work)
+    # What a figure does not take makes no difference to it.
+    takes = [key for key in asked if name in insight.FIGURES and key in options_of(name)]
+    key = ("figure", name, *(asked[one] for one in takes))
+    return await _shared(context, key, work)
 
 
 async def table(context: Context) -> Response:

@@ -1,0 +1,173 @@
+"""The four questions that a team has, and what a study says to them today."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from imabo.documents import chance_text
+from imabo.insight.estimates import Interval
+
+if TYPE_CHECKING:
+    from imabo.insight.key_figures import Overview
+
+Tone = Literal["good", "warn", "bad", "plain"]
+
+_FALLEN: Final = 0.5  # of the usual share of feedback: less than that is worth a word
+_NOTHING: Final = 5e-4  # of the range: what no one would notice of a request
+_DURATIONS: Final = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question, a few words that answer it, and a sentence on what they rest on.
+
+    ``name`` is ``working``, ``best``, ``cost`` or ``feedback``; ``tone`` says whether it is good
+    news, something to look after, bad news, or just so (``plain``).
+    """
+
+    name: str
+    question: str
+    answer: str
+    detail: str
+    tone: Tone
+
+
+def answers(key: Overview) -> list[Answer]:
+    """Is it working, what is best, what does exploring cost, is feedback healthy: in words.
+
+    The page's first strip, the report and ``imabo show`` say the same: ``Overview.answers``.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> for _ in range(20):
+        ...     study.tell(study.ask().id, 0.5)
+        >>> for one in insight.overview(insight.read(study)).answers:
+        ...     print(one.question, one.answer)
+        Is it working? Not known yet
+        What is the best setting? x = 0.36
+        What has exploring cost? Almost nothing
+        Is feedback healthy? Yes: 100 % of requests
+    """
+    return [_working(key), _best(key), _cost(key), _feedback(key)]
+
+
+def _working(key: Overview) -> Answer:
+    """Whether what is served today is better than serving at random."""
+    question = "Is it working?"
+    if key.recent_mean is None or key.recent_interval is None:
+        return Answer("working", question, "Not known yet", "No feedback has come yet.", "plain")
+    now = f"Reward now {measure(key.recent_mean)} ({between(key.recent_interval)})"
+    if key.random_mean is None or key.random_interval is None:
+        detail = f"{now}. Serving at random: {random_words(key)}."
+        return Answer("working", question, "Not known yet", detail, "plain")
+    gain = key.recent_mean - key.random_mean
+    (low, high), (least, most) = key.recent_interval, key.random_interval
+    detail = f"{now}, at random {measure(key.random_mean)} ({between(key.random_interval)})."
+    by = f"{signed(gain)} against random"
+    if low is not None and most is not None and low > most:
+        return Answer("working", question, f"Yes: {by}", detail, "good")
+    if high is not None and least is not None and high < least:
+        return Answer("working", question, f"No: {by}", detail, "bad")
+    return Answer("working", question, f"Not clear yet: {by}", detail, "plain")
+
+
+def _best(key: Overview) -> Answer:
+    """Which configuration to keep if learning stopped now, and how sure that is."""
+    question, best = "What is the best setting?", key.best
+    if best is None:
+        return Answer("best", question, "Not known yet", "The first rewards will tell.", "plain")
+    rewards = f"{best.n_rewards:,} reward{'' if best.n_rewards == 1 else 's'}"
+    detail = f"Reward {measure(best.mean)} ({between(best.interval)}), from {rewards}"
+    if best.since is not None:
+        detail += " since a change was noticed"
+    if best.chance is not None:
+        detail += f". Chance that no other is better: {chance_text(best.chance)}"
+    return Answer("best", question, best.label, f"{detail}.", "plain")
+
+
+def _cost(key: Overview) -> Answer:
+    """What was lost against always serving the best configuration, and whether it still is."""
+    question = "What has exploring cost?"
+    if key.cost is None or key.cost_interval is None or not key.n_pulls:
+        return Answer("cost", question, "Not known yet", "The first rewards will tell.", "plain")
+    each = key.cost / key.n_pulls
+    least = _NOTHING * (1.0 if key.reward_range is None else np.ptp(key.reward_range))
+    answer = f"{measure(each)} a request" if each > least else "Almost nothing"
+    ends = between(key.cost_interval)
+    detail = f"{measure(key.cost)} in all ({ends}) against always serving the best"
+    if key.recent_cost is not None:
+        detail += f"; lately {measure(key.recent_cost)} a request"
+    if key.gain is not None:
+        detail += f"; {signed(key.gain)} in all against random"
+    return Answer("cost", question, answer, f"{detail}.", "plain")
+
+
+def _feedback(key: Overview) -> Answer:
+    """Whether rewards come, and how long they take."""
+    question = "Is feedback healthy?"
+    if not key.n_pulls or key.feedback_rate is None:
+        return Answer("feedback", question, "Not known yet", "No request yet.", "plain")
+    told = [f"half within {duration(key.delay_s)}"] if key.delay_s is not None else []
+    told.append(f"{key.n_pending:,} waiting")
+    told.append(f"{key.n_expired:,} without feedback in time")
+    detail = ", ".join(told)
+    detail = f"{detail[0].upper()}{detail[1:]}."
+    rate, recent = key.feedback_rate, key.recent_feedback_rate
+    if key.state == "no feedback":
+        return Answer("feedback", question, "No: none comes lately", detail, "bad")
+    if not key.n_rewards:
+        return Answer("feedback", question, "Not known yet", detail, "plain")
+    if recent is not None and recent < _FALLEN * rate:
+        words = f"Less than before: {percent(recent)} lately"
+        return Answer("feedback", question, words, f"Usually {percent(rate)}. {detail}", "warn")
+    return Answer("feedback", question, f"Yes: {percent(rate)} of requests", detail, "good")
+
+
+def random_words(key: Overview) -> str:
+    """What can be said of serving at random while its mean is not known."""
+    ends, more = key.random_interval, f"about {key.n_random_more:,} more requests"
+    known = "" if ends is None else f", between {between(ends, ' and ')}"
+    return f"not known yet{known}: {more} that try something new at random"
+
+
+def measure(value: float | None) -> str:
+    """A measured number, with three digits that say something."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    if size == 0 or (size < 1e6 and size >= 1e-4):
+        digits = 0 if size >= 1000 or size == 0 else 1 if size >= 100 else 2 if size >= 10 else 3
+        return f"{value:,.{digits}f}"
+    return f"{value:.2e}"
+
+
+def signed(value: float) -> str:
+    """A difference, with its sign."""
+    return f"{'+' if value >= 0 else '−'}{measure(abs(value))}"
+
+
+def between(ends: Interval, word: str = " to ") -> str:
+    """An interval; an end without a bound is said in words."""
+    low, high = ends
+    if low is None or high is None:
+        known = "up to " + measure(high) if high is not None else "from " + measure(low)
+        return "not known yet" if low is None and high is None else known
+    return f"{measure(low)}{word}{measure(high)}"
+
+
+def percent(share: float) -> str:
+    """A share of one."""
+    value = 100.0 * share
+    return f"{value:.{1 if 0 < abs(value) < 10 else 0}f} %"
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, roughly."""
+    for size, unit in _DURATIONS:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
