@@ -25,13 +25,15 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"errors", "markup", "spelling"},
-    {"space", "memory", "magnitude", "beliefs", "counters"},
+    {"space", "memory", "magnitude", "beliefs", "counters", "admitted"},
     {"arms"},
     {"bounds", "confidence", "drift", "settings", "density", "evaluation", "gaussian"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {
         "checks",
+        "compared",
+        "control",
         "defaults",
         "documents",
         "events",
@@ -39,6 +41,7 @@ LAYERS: list[set[str]] = [
         "recommend",
         "export",
         "frames",
+        "lifting",
         "replay",
         "study",
         "study_changes",
@@ -84,6 +87,7 @@ CODES = {
     "UnknownStudy": "unknown_study",
     "StudyExists": "study_exists",
     "NothingToServe": "nothing_to_serve",
+    "NoControl": "no_control",
     "NoRewards": "no_rewards",
     "MissingData": "missing_data",
     "MissingExtra": "missing_extra",

@@ -4,9 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from imabo import errors, oracles, policies
 from imabo.arms import Arm, Pull
+from imabo.control import Control
 from imabo.decorator import tuned
 from imabo.engine.requests import Request, Reward
+from imabo.evaluation import Guardrail
 from imabo.events import Event
+from imabo.lifting import LiftReport
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
 from imabo.study import Study
@@ -22,9 +25,12 @@ __all__ = [
     "Best",
     "Choice",
     "Client",
+    "Control",
     "Event",
     "Float",
+    "Guardrail",
     "Int",
+    "LiftReport",
     "Pull",
     "Request",
     "Reward",

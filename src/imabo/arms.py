@@ -7,11 +7,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from imabo.admitted import Arm as Arm
+from imabo.admitted import ArmState as ArmState
+from imabo.admitted import Group as Group
+from imabo.admitted import Origin as Origin
+from imabo.admitted import PullState as PullState
 from imabo.beliefs import Beliefs as Beliefs  # beside the columns that show them
 from imabo.counters import Restart as Restart
 from imabo.counters import Tally as Tally
@@ -20,10 +25,6 @@ from imabo.counters import usable_totals as usable_totals
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.memory import LEAST_SPACING, Memory
 from imabo.space import Config, Space
-
-ArmState = Literal["active", "paused", "retired"]
-Origin = Literal["warmup", "oracle", "baseline", "manual"]
-PullState = Literal["pending", "rewarded", "expired"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,26 +35,6 @@ _LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
 _DTYPES: Final = {"Floats": np.float64, "Ints": np.int64, "Bools": np.bool_}
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """A configuration that was admitted, with what is known of it now.
-
-    ``mean`` is in the study's own reward units and None before the first reward. ``parent`` is the
-    arm that a local oracle mutated to get this one.
-    """
-
-    id: int
-    config: Config
-    origin: Origin
-    state: ArmState
-    n_pulls: int
-    n_rewards: int
-    n_pending: int
-    mean: float | None
-    parent: int | None
-    admitted_at: datetime
-
-
 @dataclass(slots=True)
 class Pull:
     """One request served with an arm.
@@ -61,8 +42,11 @@ class Pull:
     ``reason`` says why this arm: ``warmup``, ``expand`` and ``prepared`` admitted it for this very
     request (drawn from P0, proposed now, proposed in the background), ``index`` served a known arm,
     ``waiting`` served a known one because no proposal was ready, and ``default`` stands for a
-    service that did not answer. ``context`` and ``key`` are the caller's own, and ``part`` counts
-    the pulls of a key from 0. Inside ``with study.serve()`` set ``reward`` to report it.
+    service that did not answer, and ``control`` served the control. ``context`` and ``key`` are the
+    caller's own, and ``part`` counts the pulls of a key from 0. Inside ``with study.serve()`` set
+    ``reward`` to report it.
+
+    With a control, a coin chose the ``group``, which was as likely as ``propensity`` says.
     """
 
     id: str
@@ -76,6 +60,8 @@ class Pull:
     context: Any = None
     key: str | None = None
     part: int = 0
+    group: Group | None = None
+    propensity: float | None = None
 
 
 def make_id(token: str, number: int) -> str:
@@ -112,7 +98,8 @@ class ActiveSet:
     the oracle's model last said of each arm, see ``Beliefs``; 0 where it said nothing).
     ``model_state`` is what that model wanted to start from next time; None before it said anything.
     ``n_now`` and ``sums_now`` are the number and the sum of the rewards that still speak of now, as
-    far as the study's ``memory`` tells; without one, all of them.
+    far as the study's ``memory`` tells; without one, all of them. Arms that only a control served
+    (``n_spare``) are retired from the start, and not ``in`` the set: an oracle may propose them.
 
     Example:
         >>> from imabo import Float, Space
@@ -166,6 +153,7 @@ class ActiveSet:
         self._n_configs = space.n_configs
         self._moment_due_at = LEAST_SPACING
         self._rows: dict[int, int] = {}
+        self._spare: set[int] = set()  # rows that only the control served
         self._identities: dict[str, int] = {}
         self._columns: dict[str, NDArray[Any]] = {}
         self._allocate(16)
@@ -196,7 +184,8 @@ class ActiveSet:
         return len(self.configs)
 
     def __contains__(self, config: object) -> bool:
-        return isinstance(config, dict) and self.space.identity(config) in self._identities
+        row = self.row_of_config(config) if isinstance(config, dict) else None
+        return row is not None and not self.is_spare(row)
 
     def row_of(self, arm: int) -> int | None:
         """The row of an arm, or None when the current space does not allow that arm."""
@@ -214,6 +203,15 @@ class ActiveSet:
         """The state of a row."""
         return "retired" if self.retired[row] else "active" if self.servable[row] else "paused"
 
+    def is_spare(self, row: int) -> bool:
+        """Whether only the control served an arm: an oracle may still propose it."""
+        return row in self._spare
+
+    @property
+    def n_spare(self) -> int:
+        """How many of them there are."""
+        return len(self._spare)
+
     @property
     def n_growing(self) -> int:
         """|M_t| of the growth schedule: the arms that are not retired."""
@@ -222,7 +220,7 @@ class ActiveSet:
     @property
     def exhausted(self) -> bool:
         """Whether every configuration of a finite space is an arm already."""
-        return self._n_configs is not None and len(self.configs) >= self._n_configs
+        return self._n_configs is not None and len(self) - self.n_spare >= self._n_configs
 
     @property
     def overall_mean(self) -> float:
@@ -300,6 +298,7 @@ class ActiveSet:
         state: ArmState = "active",
         mutated: str | None = None,
         tally: Tally | None = None,
+        is_spare: bool = False,
     ) -> int:
         """Add a row for an arm; returns its row."""
         row = len(self.configs)
@@ -317,7 +316,7 @@ class ActiveSet:
         self._expose()
         if tally is not None:
             self.put_tally(row, tally)
-        self.put_state(row, state)
+        self.put_state(row, state, is_spare=is_spare)
         return row
 
     def put_tally(self, row: int, tally: Tally) -> None:
@@ -333,11 +332,12 @@ class ActiveSet:
         columns["marked_sums"][row] = usable_sum(tally.marked_sum, tally.marked_rewards)
         self._refresh_mean(row)
 
-    def put_state(self, row: int, state: ArmState) -> None:
+    def put_state(self, row: int, state: ArmState, *, is_spare: bool = False) -> None:
         """Set whether a row can be served and whether it counts in the growth schedule."""
         columns = self._columns
         self.n_servable += int(state == "active") - int(columns["servable"][row])
         self.n_retired += int(state == "retired") - int(columns["retired"][row])
+        (self._spare.add if is_spare else self._spare.discard)(row)
         columns["servable"][row] = state == "active"
         columns["retired"][row] = state == "retired"
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from imabo.arms import Arm, Pull, Tally, make_id
+from imabo.control import Rollout
 from imabo.magnitude import usable_sum
 from imabo.space import Config
 from imabo.stores.base import ArmRecord, PullRecord, Snapshot
@@ -76,6 +77,8 @@ def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pu
         context=record.context,
         key=key,
         part=0 if key is None else record.part,
+        group=record.group,
+        propensity=record.propensity,
     )
 
 
@@ -110,6 +113,20 @@ def study_document(snapshot: Snapshot) -> Document:
         "n_rewards": totals.n_rewards,
         "n_pending": totals.n_pending,
         "n_expired": totals.n_expired,
+        "state": "tuning" if snapshot.rollout is None else snapshot.rollout["state"],
+        "rollout": rollout_document(snapshot.rollout),
+    }
+
+
+def rollout_document(stored: Mapping[str, Any] | None) -> Document:
+    """Who gets the control, from what a store has of it; ``control`` is None without one."""
+    document = dict(Rollout().document() if stored is None else stored)
+    start, changed_at = document.pop("start"), document.pop("changed_at")
+    del document["mark"]
+    return {
+        **document,
+        "since": None if start is None else stamp(to_datetime(start["at"])),
+        "changed_at": None if changed_at is None else stamp(to_datetime(changed_at)),
     }
 
 
@@ -128,6 +145,8 @@ def pull_document(pull: Pull, study: str) -> Document:
         "context": pull.context,
         "key": pull.key,
         "part": pull.part,
+        "group": pull.group,
+        "propensity": pull.propensity,
     }
 
 

@@ -91,6 +91,10 @@ class NothingToServe(ImaboError):
     """Every arm is paused or retired, and no new one can be admitted."""
 
 
+class NoControl(ImaboError):
+    """A question about the control, or a way back to it, in a study that has none."""
+
+
 class NoRewards(ImaboError):
     """A question that only rewards can answer, asked before the first one came."""
 

@@ -10,7 +10,11 @@ from typing import Any, Final, Literal
 from imabo.documents import Document, event_document, to_datetime
 from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
-EventKind = Literal["created", "state", "arm", "arms", "space", "settings", "drift"]
+EventKind = Literal[
+    "created", "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back",
+    "resumed",
+]  # fmt: skip
+RolloutKind = Literal["control", "rolled back", "resumed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +23,10 @@ class Event:
 
     ``kind`` is ``created``, ``state`` (an arm was paused, resumed or retired), ``arm`` (one was
     added by hand), ``arms`` (several were, together), ``space`` (the space changed), ``settings``
-    (other settings did) or ``drift`` (the rewards changed, and the study noticed). ``data`` has the
-    details as JSON-safe values, ``str(event)`` says it in words.
+    (other settings did), ``drift`` (the rewards changed, and the study noticed), ``control`` (the
+    control, the exposure or the guardrail was set), ``rolled back`` (the control is served to
+    everyone) or ``resumed`` (it no longer is). ``data`` has the details as JSON-safe values,
+    ``str(event)`` says it in words.
 
     The data of ``arms``: the new arms are those from ``first`` to ``last`` (None when there are
     none), and ``resumed`` are the ids of arms that became active again.
@@ -60,6 +66,8 @@ class Event:
         if self.kind == "state":
             state = "resumed" if data["state"] == "active" else data["state"]
             return f"arm {data['arm']} was {state}"
+        if self.kind in ("control", "rolled back", "resumed"):
+            return _rollout_text(self.kind, data)
         if self.kind != "drift":
             return _of_the_service(self.kind, data)
         before, after = data["before"], data["after"]
@@ -75,6 +83,29 @@ def _settings(data: Mapping[str, Any]) -> list[str]:
         else:
             lines.append(f"{name} changed from {before[name]} to {now}")
     return lines
+
+
+def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
+    if kind == "resumed":
+        return "tuning was resumed"
+    if kind == "rolled back":
+        reason = data.get("reason")
+        by = "by the guardrail" if data.get("by") == "guardrail" else "by hand"
+        return f"the study was rolled back {by}" + (f": {reason}" if reason else "")
+    control = data["control"]
+    if control is None:
+        return "the control was ended"
+    what = "random serving" if control["config"] is None else f"arm {data['arm']}"
+    text = f"the control is {what} with a share of {control['share']:.3g}"
+    if data["exposure"] < 1.0:
+        text += f", {data['exposure']:.3g} of the requests are tuned"
+    guardrail = data["guardrail"]
+    return text + ("" if guardrail is None else f", the guardrail is {guardrail['margin']:.3g}")
+
+
+def rollout_event(kind: RolloutKind, at: float, data: Mapping[str, Any]) -> Event:
+    """A change of the rollout as the log has it."""
+    return Event(kind, to_datetime(at), dict(data))
 
 
 def _added(data: Mapping[str, Any]) -> str:

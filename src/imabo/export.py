@@ -190,6 +190,8 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
     if entry.kind == "ask" and entry.arm is not None:
         config = arms[entry.arm].config
         line |= {"pull": entry.pull, "arm": entry.arm, "reason": entry.reason, "config": config}
+        if entry.group is not None:
+            line |= {"group": entry.group, "propensity": entry.propensity}
         line |= _asked_with(entry.data or {})
     elif entry.kind == "tell":
         line |= {"pull": entry.pull, "reward": entry.reward}

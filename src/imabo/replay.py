@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, get_args
 
-from imabo.arms import Origin
+from imabo.arms import Group, Origin
 from imabo.checks import (
     checked_configs,
     checked_record,
@@ -18,27 +18,35 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
+from imabo.control import Control, coin_of, drawn
 from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.asks import checked_request
 from imabo.engine.declaring import check_declaring, checked_settings, form_of
 from imabo.engine.requests import CheckedRequest, Request
 from imabo.engine.rewards import checked_reward
+from imabo.engine.rollouts import settings_from
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
 from imabo.oracles.base import Oracle, Proposal
 from imabo.policies.base import Policy
+from imabo.settings import is_number
 from imabo.space import Space
 from imabo.space.scalars import show
-from imabo.stores.base import Store, StudyRecord
+from imabo.stores.base import NewPull, Store, StudyRecord
 from imabo.stores.outbox import quietly
 
 Entry = dict[str, Any]
+
+_OF_ENTRY: Final = ("kind", "at", "control", "arm")  # what the data of a roll-back has besides
 
 _STATES: Final = ("active", "paused", "retired")
 _LONGEST_REASON: Final = 200
 _SHOWN: Final = 1000  # bytes of a line that an error may show
 _ADMITTING: Final = ("warmup", "expand", "prepared")
+_CHANGES: Final = (
+    "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back", "resumed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +137,20 @@ def apply_log(engine: Engine, entries: Iterable[tuple[int, Entry]]) -> Checked:
 
     A decision that comes out differently is refused. From the first request on that a service
     served with a proposal made in the background (or without one, waiting for it), requests are
-    served as logged: the view that such a proposal was made from is not in the log.
+    served as logged: the view that such a proposal was made from is not in the log. So with the
+    first whose coin fell differently: a service flips coins that the study's seed does not know.
     """
     as_logged = False
     engine.rewards.is_watching = False  # when a change was noticed is in the log
     done: Counter[str] = Counter()
     for number, entry in entries:
         as_logged = as_logged or entry.get("reason") in ("prepared", "waiting")
+        as_logged = as_logged or _is_of_service(engine, entry)
         _apply_entry(engine, number, entry, as_logged)
         kind = entry["kind"]
         done["followed" if kind == "ask" and as_logged else kind] += 1
     engine.rewards.is_watching = True
-    changes = sum(done[kind] for kind in ("state", "arm", "arms", "space", "settings", "drift"))
+    changes = sum(done[kind] for kind in _CHANGES)
     return Checked(done["ask"], done["followed"], done["tell"], done["expire"], changes)
 
 
@@ -198,8 +208,9 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         number = engine.replica.view.totals.n_pulls + 1
         (asked,) = engine.asks.serve([_request(engine, entry)])
         (pull,) = [] if isinstance(asked, KeyConflict) else asked.pulls
-        logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"])
-        return (number, pull.arm, pull.reason, pull.config), logged
+        logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"], *_coin(entry))
+        coin = pull.group, pull.propensity
+        return (number, pull.arm, pull.reason, pull.config, *coin), logged
     if kind == "tell":
         number = _known(entry["pull"], engine.replica.view.totals.n_pulls)
         reward = checked_reward(entry["reward"], engine.replica.record.reward_range)
@@ -214,6 +225,17 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return _update(engine, entry)
     if kind == "drift":
         engine.changes.note_drift(Drift.from_data(entry))
+        return None, None
+    if kind == "control":
+        engine.rollouts.update(*settings_from(entry))
+        return _control_arm(engine), entry["arm"]
+    if kind == "rolled back":
+        control = Control.from_dict(entry["control"])
+        data = {key: value for key, value in entry.items() if key not in _OF_ENTRY}
+        engine.rollouts.roll_back(control.config, data)
+        return _control_arm(engine), entry["arm"]
+    if kind == "resumed":
+        engine.rollouts.resume()
         return None, None
     if kind == "arm":
         return engine.changes.add_arm(entry["config"]), entry["arm"]
@@ -262,10 +284,15 @@ def _follow(engine: Engine, entry: Entry) -> tuple[object, object]:
     request = _request(engine, entry)
     if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
         raise TypeError(f"reason {show(reason)}")
-    if reason in _ADMITTING:
+    group, propensity = _coin(entry)
+    is_new = reason == "control" and entry["arm"] == replica.n_arms + 1
+    if reason in _ADMITTING or is_new:
         config = replica.view.space.validate(entry["config"])
-        proposal = Proposal(config, **_descent(entry, replica.n_arms))
-    arm = engine.asks.follow(entry["arm"], reason, proposal, request)
+        is_back = replica.view.row_of_config(config) is not None
+        proposal = Proposal(config, **({} if is_back else _descent(entry, replica.n_arms)))
+    named = request.key, request.part or 0, request.context
+    new = NewPull(number, entry["arm"], reason, *named, group=group, propensity=propensity)
+    arm = engine.asks.follow(new, proposal)
     made = number, arm, replica.view.config_of(arm)
     return made, (entry["pull"], entry["arm"], entry["config"])
 
@@ -280,6 +307,37 @@ def _request(engine: Engine, entry: Entry) -> CheckedRequest:
     if type(part) is not int or part != len(known.get(key, ())):
         raise LookupError(f"part {show(part)} of the key {show(key)}, which is not the next one")
     return replace(request, part=part)
+
+
+def _coin(entry: Entry) -> tuple[Any, Any]:
+    """The group of a pull and its propensity; both or neither."""
+    group, propensity = entry.get("group"), entry.get("propensity")
+    if group is None and propensity is None:
+        return None, None
+    if group not in get_args(Group) or not is_number(propensity) or not 0.0 < propensity <= 1.0:
+        raise TypeError(f"group {show(group)} with propensity {show(propensity)}")
+    return group, float(propensity)
+
+
+def _is_of_service(engine: Engine, entry: Entry) -> bool:
+    """Whether a coin fell as it does not by the study's seed."""
+    replica = engine.replica
+    if entry.get("kind") != "ask" or replica.rollout is None:
+        return False
+    coin = coin_of(replica.record.seed, replica.view.totals.n_pulls + 1)
+    # The other side of the coin has the other end of [0, 1).
+    sides = [replica.rollout.group(end) for end in (0.0, 1.0)]
+    found = entry.get("group"), entry.get("propensity")
+    if found not in sides:
+        return False
+    is_draw = found[0] == "control" and replica.rollout.arm is None
+    is_other = is_draw and entry.get("config") != drawn(replica.view.space, coin)
+    return is_other or found != replica.rollout.group(coin)
+
+
+def _control_arm(engine: Engine) -> int | None:
+    rollout = engine.replica.rollout
+    return None if rollout is None else rollout.arm
 
 
 def _descent(entry: Entry, n_arms: int) -> dict[str, Any]:

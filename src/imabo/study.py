@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from imabo import checks
 from imabo.arms import ActiveSet, Arm, Pull
+from imabo.compared import Compared
+from imabo.control import Control, checked_rollout
 from imabo.documents import to_arm, to_datetime
 from imabo.engine import Engine, closed
 from imabo.engine.asks import Proposer, checked_request
@@ -20,6 +21,7 @@ from imabo.engine.naming import named_pull, pulls_of
 from imabo.engine.opening import created, opened, replayed
 from imabo.engine.requests import Asked, Request, Reward
 from imabo.errors import ImaboError, KeyConflict
+from imabo.evaluation import Guardrail
 from imabo.events import Event, events_of
 from imabo.export import export
 from imabo.frames import StudyFrames
@@ -29,7 +31,6 @@ from imabo.recommend import Best, recommend
 from imabo.settings import check_count
 from imabo.space import Space
 from imabo.stores import Store
-from imabo.study_changes import StudyChanges
 
 if TYPE_CHECKING:
     from imabo.insight.plots import Plots
@@ -42,7 +43,7 @@ def _fact(read: Callable[[Engine], T], doc: str) -> T:
     return cast(T, property(lambda study: read(study._engine), doc=doc))
 
 
-class Study(StudyFrames, StudyChanges):
+class Study(StudyFrames, Compared):
     """One thing being tuned: ask which configuration to serve, tell how it went.
 
     Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
@@ -77,6 +78,9 @@ class Study(StudyFrames, StudyChanges):
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
         window_s: float | None = None,
+        control: Control | None = None,
+        exposure: float = 1.0,
+        guardrail: Guardrail | None = None,
         clock: Callable[[], float] = time.time,
         if_changed: IfChanged = "error",
         revision: int | None = None,
@@ -98,6 +102,10 @@ class Study(StudyFrames, StudyChanges):
                 them as they are; ``IMOSS`` then assumes noise of the order of 1. At most 1e60.
             window_s: Seconds after which a pull no longer counts as pending, for feedback that can
                 get lost. A reward that comes later still counts.
+            control: What a share of the requests gets, to compare the rest with (see ``lift``). A
+                study that has or had one keeps it: change it with ``update_control``. So below.
+            exposure: Share of the requests that is tuned at all; the rest gets the control.
+            guardrail: Serves the control to everyone when tuned is worse by more than its margin.
             clock: Seconds as a float; a simulation may count rounds instead.
             if_changed: ``"error"`` is ``StudyExists``, which names the difference and what
                 ``"update"`` would do: change what can be changed (the space, ``window_s``).
@@ -106,12 +114,23 @@ class Study(StudyFrames, StudyChanges):
                 older one never replaces a newer one.
         """
         check_declaring(if_changed, revision)
+        rollout = checked_rollout(control, exposure, guardrail)
         at = checks.checked_clock(clock)()
         record = checks.checked_record(
             name, space, policy, oracle, seed, reward_range, window_s, at, revision
         )
         parts, any_seed = (policy, oracle), seed is None
-        return cls(created(store, record, parts, clock, any_seed=any_seed, if_changed=if_changed))
+        return cls(
+            created(
+                store,
+                record,
+                parts,
+                clock,
+                any_seed=any_seed,
+                if_changed=if_changed,
+                rollout=rollout,
+            )
+        )
 
     @classmethod
     def open(
@@ -355,17 +374,6 @@ class Study(StudyFrames, StudyChanges):
         """Bring the view up to date with what other processes did; reads do this by themselves."""
         with self._lock:
             self._live().replica.refresh()
-
-    def prune(self, before: datetime) -> int:
-        """Forget finished pulls that were served before a time; returns how many.
-
-        What they taught stays (arms, counts, means, ``best``). The history and the export no longer
-        have them, a later reward is ``UnknownPull``, and their keys may be used again.
-        """
-        moment, n = checks.checked_moment(before), 0
-        while pruned := self.store.prune(self.name, before=moment):
-            n += pruned
-        return n
 
     def read(self, reader: Callable[[ActiveSet], T]) -> T:
         """What a function makes of the view (``study.read(len)``), while nothing changes it."""

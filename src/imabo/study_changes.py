@@ -93,10 +93,6 @@ class StudyChanges:
         """Stop serving an arm until ``resume``."""
         return self._put_state(arm, "paused")
 
-    def resume(self, arm: Arm | int) -> Arm:
-        """Serve a paused arm again."""
-        return self._put_state(arm, "active")
-
     def retire(self, arm: Arm | int) -> Arm:
         """Stop serving an arm for good; its rewards still count in what is known."""
         return self._put_state(arm, "retired")

@@ -61,6 +61,8 @@ def test_every_command_describes_itself_with_an_example(
 def test_the_example_of_a_command_works(command: Command, imabo: Imabo) -> None:
     if command.name == "resume":
         assert imabo("pause", STUDY, "1").code == 0
+    if command.name == "lift":
+        assert imabo("control", STUDY, "--random").code == 0
     if command.name == "import":
         assert imabo("export", STUDY, "--out", f"{STUDY}.jsonl").code == 0
     if command.name == "create":

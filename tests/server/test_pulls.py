@@ -27,6 +27,8 @@ def test_an_ask_needs_no_body_and_says_all_about_its_pull(api: Api) -> None:
         "context",
         "key",
         "part",
+        "group",
+        "propensity",
     ]
     assert (pull["state"], pull["reward"], pull["arm"]) == ("pending", None, 1)
     assert pull["served_at"].endswith("Z")

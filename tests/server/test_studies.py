@@ -16,7 +16,7 @@ import pytest
 
 from imabo import Study
 from imabo.stores import MemoryStore
-from imabo.stores.base import StudyRecord
+from imabo.stores.base import Change, StudyRecord
 from tests.server.calls import OTHER_SPACE, SPACE, Api, code_of, study_body
 from tests.server.running import RunningServer
 
@@ -39,9 +39,9 @@ def test_of_several_who_create_a_study_at_once_one_made_it() -> None:
     gate = threading.Barrier(n)
 
     class Crowded(MemoryStore):
-        def create(self, study: StudyRecord) -> None:
+        def create(self, study: StudyRecord, first: Change | None = None) -> None:
             gate.wait(20)  # all of them found that there is no such study yet
-            super().create(study)
+            super().create(study, first)
 
     with RunningServer(Crowded()) as server, ThreadPoolExecutor(n) as pool:
         body = study_body("crowded")

@@ -172,8 +172,12 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
         db.executescript(
             "DROP TABLE memories; DROP TABLE milestones; DROP INDEX events_changes; "
             "DROP INDEX pulls_admitting; DROP TABLE all_events; DROP TABLE deliveries; "
-            "DROP TABLE webhooks; DROP TABLE declarations; "
-            "ALTER TABLE studies DROP COLUMN revision; PRAGMA user_version = 3"
+            "DROP TABLE webhooks; DROP TABLE declarations; DROP INDEX pulls_outcomes; "
+            "DROP TABLE lifts; DROP TABLE rollouts; ALTER TABLE studies DROP COLUMN revision; "
+            'ALTER TABLE pulls DROP COLUMN "group"; ALTER TABLE pulls DROP COLUMN propensity; '
+            "ALTER TABLE studies DROP COLUMN rollout_seq; "
+            "ALTER TABLE studies DROP COLUMN n_tuned; "
+            "ALTER TABLE studies DROP COLUMN n_control; PRAGMA user_version = 3"
         )
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store, create=False)

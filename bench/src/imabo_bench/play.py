@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from imabo.space import Config
+from imabo_bench.lifted import LiftBook
 from imabo_bench.methods import open_method
-from imabo_bench.methods.base import Player
+from imabo_bench.methods.base import Player, Served
 from imabo_bench.problems.base import Problem
 from imabo_bench.problems.delays import Delay
 
@@ -21,7 +22,11 @@ _ROUND_NUMBERS: Final = (100, 300, 500, 1000, 1500, 2500, 3000, 5000, 10_000, 18
 _EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 
 # Not every run has these.
-_SPARSE: Final = ("unseen", "proposal_quality", "covered", "width", "error")
+_SPARSE: Final = (
+    "unseen", "proposal_quality", "covered", "width", "error", "lift_covered", "lift_width",
+)  # fmt: skip
+
+_CONTROL: Final = "the control"  # beside the identities of what was served
 
 Row = dict[str, Any]
 
@@ -63,6 +68,7 @@ class _Run:
         self.noise = np.random.default_rng([seed, 1])
         self.lateness = np.random.default_rng([seed, 2])
         self.probing = np.random.default_rng([seed, 3])
+        self.lift = LiftBook(player)
         self.waiting: list[tuple[float, int, str, float]] = []
         self.target = problem.quantile(RHO)
         self.probed = checkpoints(rounds)
@@ -93,6 +99,9 @@ class _Run:
                 "covered",
                 "width",
                 "error",
+                "tuned_regret",
+                "lift_covered",
+                "lift_width",
             )
         }
 
@@ -105,7 +114,7 @@ class _Run:
         served = self.player.ask()
         self.seconds += time.perf_counter() - began
         if served is not None:
-            self._count(served.config)
+            self._count(served)
             reward = self.moment.draw(served.config, self.noise)
             lateness = self._lateness(t, served.config)
             if lateness is not None and self.delay is None:
@@ -150,11 +159,17 @@ class _Run:
         self.player.tell(key, reward)
         self.seconds += time.perf_counter() - began
         self.n_rewards += 1
+        self.lift.tell(key)
 
-    def _count(self, config: Config) -> None:
+    def _count(self, served: Served) -> None:
+        config = served.config
         name = self.problem.space.identity(config)
         self.configs.setdefault(name, config)
         mean, optimum = self._mean(name, config), self.moment.optimum
+        control = self.player.control
+        theirs = mean if control is None else self._mean(_CONTROL, control)
+        is_compared = served.group is not None
+        self.lift.serve(served, mean, theirs if is_compared else None, optimum)
         self.earned += mean
         self.attainable += optimum
         self.n_watched += self.problem.watched(config)
@@ -185,6 +200,7 @@ class _Run:
             "arms": self.player.n_arms,
             "rewards": self.n_rewards,
         }
+        values |= self.lift.values(self.played)
         estimate = self.player.estimate()
         if estimate is not None:
             mean = self.moment.mean(estimate.config)
@@ -222,6 +238,8 @@ class _Run:
             "loss_off_best": self.lost_off_best / max(self.n_off_best, 1),
             "best_gap": self.moment.optimum - max(means, default=self.moment.optimum),
             "alarms": self.player.alarms(),
+            "lift_wrong": self.lift.n_wrong,
+            "rolled_back": self.player.rolled_back(),
             "us_per_decision": 1e6 * self.seconds / played,
         }
 

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from imabo.cli.arguments import (
+    ARMS,
+    PLACE,
+    STUDY,
+    TOP,
+    between,
+    command,
+    count,
+    flag,
+    number_or_none,
+    takes,
+    whole,
+)
 from imabo.cli.parser import Argument, Command, Subparsers
 
 # Those of imabo.insight, which would take its time to load.
@@ -33,187 +45,146 @@ def _load_bench(parsers: Subparsers) -> None:
     add_parser(parsers)
 
 
-def _between(
-    kind: type[int] | type[float], low: float, high: float, name: str, ends: str = ""
-) -> Callable[[str], float]:
-    """A number within limits; argparse says: invalid whole number value."""
-
-    def read(text: str) -> float:
-        number = kind(text)
-        if not low <= number <= high:
-            shown = number if kind is int else text
-            raise argparse.ArgumentTypeError(f"{shown} is not from {ends or f'{low} to {high}'}")
-        return number
-
-    read.__name__ = name
-    return read
-
-
-def _number_or_none(text: str) -> float | None:
-    return None if text == "none" else float(text)
-
-
-def _whole(low: int, high: int) -> Callable[[str], float]:
-    return _between(int, low, high, "whole number")
-
-
-def _takes(name: str, meaning: str | None = None, group: str = "", **settings: Any) -> Argument:
-    return Argument(name, settings | {"help": meaning}, group)
-
-
-def _flag(name: str, meaning: str) -> Argument:
-    return _takes(name, meaning, action="store_true")
-
-
-_WHERE: Final = "where the study is"
-_PLACE: Final = (
-    _takes(
-        "--store",
-        "a database: sqlite:///imabo.db or postgresql://user@host/name (or IMABO_STORE, "
-        "better for one with a password; by default what imabo serve uses)",
-        metavar="URL",
-        group=_WHERE,
-    ),
-    _takes("--url", "a service: http://127.0.0.1:8766 (or IMABO_URL)", metavar="URL", group=_WHERE),
-    _takes(
-        "--key",
-        "access key of the service; better in IMABO_KEY, because others on this machine can "
-        "see the arguments of a command",
-        metavar="KEY",
-        group=_WHERE,
-    ),
-    _flag("--json", "one JSON document, with the names of the HTTP API"),
-)
-_STUDY: Final = (_takes("study", "its name; see: imabo studies", metavar="STUDY"), *_PLACE)
-
-
-def _count(name: str, low: int, high: int, default: int | None, meaning: str) -> Argument:
-    return _takes(name, meaning, type=_whole(low, high), default=default, metavar="N")
-
-
-_TOP: Final = _count("--top", 0, 1000, 10, "arms to list (%(default)s)")
-_ARMS: Final = _takes(
-    "arms", "its id; see: imabo arms", metavar="ARM", nargs="+", type=_whole(0, 10**18)
-)
-
-
-def _command(
-    run: str, meaning: str, about: str, example: str, *arguments: Argument, name: str = ""
-) -> Command:
-    """A command of this package, by default of the name of its function."""
-    name = name or run.partition(":")[2]
-    return Command(name, meaning, about, example, f"imabo.cli.{run}", arguments)
-
-
 _LOOK: Final = [
-    _command(
+    command(
         "look:studies",
         "the studies there are",
         "Lists the studies of a database, or those of a service that the key may see.",
         "imabo studies",
-        *_PLACE,
+        *PLACE,
     ),
-    _command(
+    command(
         "look:show",
         "a study: its key figures and its best arms",
         "Shows how far a study has come: requests and feedback, the reward lately beside that of "
         "serving at random, the arms with the highest means, and what happened to it last.",
         "imabo show support-answers --top 5",
-        *_STUDY,
-        _TOP,
+        *STUDY,
+        TOP,
     ),
-    _command(
+    command(
         "look:arms",
         "the arms of a study, sorted and filtered",
         "Lists arms with their mean reward, an interval for it and their share of the traffic. "
         "The estimate is the mean without the luck of few rewards. What is surely good comes "
         "first, arms without rewards last.",
         "imabo arms support-answers --state active --sort n_rewards",
-        *_STUDY,
-        _takes(
+        *STUDY,
+        takes(
             "--sort",
             f"{', '.join(SORTS)} (%(default)s)",
             choices=SORTS,
             default="sure",
             metavar="COLUMN",
         ),
-        _flag("--ascending", "the lowest first"),
-        _takes(
+        flag("--ascending", "the lowest first"),
+        takes(
             "--state",
             "only arms in this state; may be repeated",
             action="append",
             choices=("active", "paused", "retired"),
         ),
-        _takes(
+        takes(
             "--text", "only arms whose configuration has these words", default="", metavar="WORDS"
         ),
-        _count("--offset", 0, 10**9, 0, "skip so many (%(default)s)"),
-        _count("--limit", 1, 1000, 50, "list so many at most (%(default)s)"),
+        count("--offset", 0, 10**9, 0, "skip so many (%(default)s)"),
+        count("--limit", 1, 1000, 50, "list so many at most (%(default)s)"),
     ),
-    _command(
+    command(
         "look:best",
         "the configuration to keep if learning stopped now",
         "Shows the arm to keep if learning stopped now, with an interval for its mean. An arm "
         "that was lucky with a few rewards is not it.",
         "imabo best support-answers --json",
-        *_STUDY,
-        _takes("--level", "of the interval (%(default)s)", type=float, default=0.95, metavar="P"),
+        *STUDY,
+        takes("--level", "of the interval (%(default)s)", type=float, default=0.95, metavar="P"),
     ),
-    _command(
+    command(
+        "control:lift",
+        "how much better it is than the control",
+        "Shows how much better the tuned requests are than the control's: over all rewards, the "
+        "last ones and by day. The interval holds at every moment. It needs a control; see imabo "
+        "control.",
+        "imabo lift support-answers",
+        *STUDY,
+        takes("--level", "of the intervals (%(default)s)", type=float, default=0.95, metavar="P"),
+        count("--last", 1, 10**9, 1000, "rewards that count as the last ones (%(default)s)"),
+    ),
+    command(
+        "control:plan_lift",
+        "how many requests it takes to tell a lift",
+        "Says how many requests it takes until the lift over a control is known well enough, for "
+        "rewards of 0 and 1; all numbers are parts of the reward range.",
+        "imabo plan --share 0.1 --reward 0.6 --detect 0.03 --feedback 0.5",
+        takes("--share", "of the control, in (0, 1)", type=float, required=True, metavar="P"),
+        takes("--reward", "the mean, in (0, 1)", type=float, required=True, metavar="R"),
+        takes("--detect", "half the width of the interval", type=float, required=True, metavar="D"),
+        takes(
+            "--feedback",
+            "share of the requests that bring a reward (%(default)s)",
+            type=float,
+            default=1.0,
+            metavar="P",
+        ),
+        takes("--level", "of the interval (%(default)s)", type=float, default=0.95, metavar="P"),
+        flag("--json", "one JSON document"),
+        name="plan",
+    ),
+    command(
         "look:events",
         "what happened, to a study or anywhere, the newest last",
         "Lists what happened to a study apart from requests and rewards: arms that were added, "
-        "paused, resumed or retired by hand, changes of the space, and changes of the rewards "
-        "that the study noticed by itself (drift). Without a study it lists what happened to all "
-        "of them and to the service itself: keys, webhooks, studies that were deleted; over HTTP "
-        "that needs an admin's key.",
+        "paused, resumed or retired by hand, changes of the space and of the control, roll-backs, "
+        "and changes of the rewards that the study noticed by itself (drift). Without a study it "
+        "lists what happened to all of them and to the service itself: keys, webhooks, studies "
+        "that were deleted; over HTTP that needs an admin's key.",
         "imabo events support-answers --limit 20",
-        _takes("study", "its name; by default all", metavar="STUDY", nargs="?"),
-        *_PLACE,
-        _count("--limit", 1, 10_000, 50, "list so many at most, the newest of them (%(default)s)"),
-        _takes(
+        takes("study", "its name; by default all", metavar="STUDY", nargs="?"),
+        *PLACE,
+        count("--limit", 1, 10_000, 50, "list so many at most, the newest of them (%(default)s)"),
+        takes(
             "--kind", "only events of this kind; may be repeated", action="append", metavar="KIND"
         ),
-        _count("--after", 0, 10**17, None, "list the first ones after this id instead"),
-        _takes("--out", "write all of them as JSON lines to this file", metavar="FILE"),
+        count("--after", 0, 10**17, None, "list the first ones after this id instead"),
+        takes("--out", "write all of them as JSON lines to this file", metavar="FILE"),
     ),
-    _command(
+    command(
         "watch:watch",
         "a study live in the terminal",
         "Follows a study: key figures, the reward over time, the best arms, the newest change "
         "that was noticed. It ends with q or Ctrl-C, or by itself with --count. Where the output "
         "is no terminal it writes a line a look; with --json, a JSON document a line.",
         "imabo watch support-answers --every 1 --count 2",
-        *_STUDY,
-        _takes(
+        *STUDY,
+        takes(
             "--every",
             "seconds between two looks (%(default)s)",
-            type=_between(float, 0.1, 86_400, "_seconds"),
+            type=between(float, 0.1, 86_400, "_seconds"),
             default=2.0,
             metavar="S",
         ),
-        _count("--count", 1, 10**9, None, "end after so many"),
-        _TOP,
+        count("--count", 1, 10**9, None, "end after so many"),
+        TOP,
     ),
 ]
 _PULL: Final = (
-    _takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
-    _flag("--by-key", "PULL is the key that the request was asked with"),
-    _count("--part", 0, 9999, None, "which pull of the key, where it was asked for several"),
+    takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
+    flag("--by-key", "PULL is the key that the request was asked with"),
+    count("--part", 0, 9999, None, "which pull of the key, where it was asked for several"),
 )
 _LOOK.append(
-    _command(
+    command(
         "pulls:pull",
         "one request: what it was served with, and its reward",
         "Shows a pull by its id, or by the key that you asked with. A key that was asked for "
         "several has as many.",
         "imabo pull support-answers request-17 --by-key",
-        *_STUDY,
+        *STUDY,
         *_PULL,
     )
 )
 _STEP_IN: Final = [
-    _command(
+    command(
         "declare:create",
         "make a study from a file that declares it",
         "Makes a study, or finds that it is there already, from a TOML or JSON file with name, "
@@ -222,57 +193,91 @@ _STEP_IN: Final = [
         '[space.model]  type = "choice", values = ["small", "large"]\n\n'
         "The space may also have the form that imabo space --json prints.",
         "imabo create study.toml",
-        _takes("file", "TOML, or JSON where its name ends in .json (- for stdin)", metavar="FILE"),
-        _takes("--name", "for the study; by default the one in the file"),
-        *_PLACE,
+        takes("file", "TOML, or JSON where its name ends in .json (- for stdin)", metavar="FILE"),
+        takes("--name", "for the study; by default the one in the file"),
+        *PLACE,
     ),
-    _command(
+    command(
         "pulls:tell",
         "report the reward of a request",
         "Reports the reward of a pull by its id, or by the key that you asked with. Again with "
         "the same reward changes nothing; another one is refused. Telling never asks.",
         "imabo tell support-answers request-17 0.8 --by-key",
-        *_STUDY,
+        *STUDY,
         *_PULL,
-        _takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
+        takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
     ),
-    _command(
+    command(
         "step_in:put_states",
         "stop serving arms until they are resumed",
         "Stops serving arms until imabo resume; what is known of them stays.",
         "imabo pause support-answers 1 2",
-        *_STUDY,
-        _ARMS,
+        *STUDY,
+        ARMS,
         name="pause",
     ),
-    _command(
-        "step_in:put_states",
-        "serve paused arms again",
-        "Serves paused arms again, with what was known of them.",
+    command(
+        "control:resume",
+        "go on tuning after a roll-back, or serve paused arms again",
+        "Goes on tuning after the study was rolled back. With arms, serves those again that were "
+        "paused, with what was known of them.",
         "imabo resume support-answers 1",
-        *_STUDY,
-        _ARMS,
-        name="resume",
+        *STUDY,
+        Argument("arms", ARMS.settings | {"nargs": "*"}),
     ),
-    _command(
+    command(
+        "control:roll_back",
+        "serve the control to everyone, until imabo resume",
+        "The kill switch: serves the control to everyone, on all servers. What was learned stays. "
+        "A study without a control needs a configuration to serve.",
+        "imabo roll-back support-answers model=large temperature=0.2 --reason complaints",
+        *STUDY,
+        takes(
+            "config",
+            "what to serve, where there is no control or another one is wanted; as imabo add "
+            "takes it",
+            metavar="CONFIG",
+            nargs="*",
+        ),
+        takes("--reason", "why, for those who read the events", metavar="TEXT"),
+        name="roll-back",
+    ),
+    command(
+        "control:control",
+        "what a share of the requests gets, to compare with",
+        "Shows who gets the control. With a configuration (what you serve today) it sets it: each "
+        "request flips a coin, and the share of it gets the control. --exposure says which share "
+        "of the requests is tuned at all; --margin rolls the study back when tuned is worse by "
+        "more. Another configuration begins another comparison.",
+        "imabo control support-answers model=large temperature=0.2 --share 0.1 --margin 0.05",
+        *STUDY,
+        takes("config", "as imabo add takes it", metavar="CONFIG", nargs="*"),
+        flag("--random", "draws from P0 in place of a configuration"),
+        takes("--share", "of the control (0.05)", type=float, metavar="P"),
+        takes("--exposure", "share of the requests that is tuned (1)", type=float, metavar="P"),
+        takes("--margin", "of a guardrail, in units of the reward", type=float, metavar="M"),
+        flag("--no-guardrail", "take the guardrail away"),
+        flag("--end", "serve no control any more"),
+    ),
+    command(
         "step_in:put_states",
         "stop serving arms for good",
         "Stops serving arms for good; their rewards still count in what is known. Only imabo add "
         "brings such a configuration back.",
         "imabo retire support-answers 3",
-        *_STUDY,
-        _ARMS,
+        *STUDY,
+        ARMS,
         name="retire",
     ),
-    _command(
+    command(
         "step_in:add",
         "serve a configuration of your own",
         "Admits a configuration by hand; it is served soon, because nothing is known of it. It "
         "is checked against the space first. One that is an arm already becomes active again. A "
         "JSON list of configurations adds all of them together, or none.",
         "imabo add support-answers model=large temperature=0.2",
-        *_STUDY,
-        _takes(
+        *STUDY,
+        takes(
             "config",
             "a JSON object or a list of them, @FILE with either in it (@- for standard input), "
             "or pairs: name=value",
@@ -280,7 +285,7 @@ _STEP_IN: Final = [
             nargs="+",
         ),
     ),
-    _command(
+    command(
         "step_in:space",
         "print the space of a study, or change it",
         "Prints the space. With --set it moves the study on to another one while it runs: what "
@@ -288,27 +293,27 @@ _STEP_IN: Final = [
         "which ones, and asks.\n\nTo edit a space: imabo space STUDY --json > space.json, change "
         "that file, and imabo space STUDY --set space.json.",
         "imabo space support-answers",
-        *_STUDY,
-        _takes("--set", "move on to the space in this JSON file (- for stdin)", metavar="FILE"),
-        _flag("--dry-run", "only show what --set would do"),
-        _flag("--yes", "do not ask"),
+        *STUDY,
+        takes("--set", "move on to the space in this JSON file (- for stdin)", metavar="FILE"),
+        flag("--dry-run", "only show what --set would do"),
+        flag("--yes", "do not ask"),
     ),
-    _command(
+    command(
         "step_in:update",
         "change how long feedback is waited for, or the range of the rewards",
         "Changes settings of a study while it runs; what was learned stays, and every process that "
         "serves the study follows. The range of the rewards can change only before the first one. "
         "The policy, the oracle and the seed cannot: all decisions follow from them.",
         "imabo update support-answers --window-s 7200",
-        *_STUDY,
-        _takes(
+        *STUDY,
+        takes(
             "--window-s",
             "seconds that a pull waits for its reward, or none for ever",
-            type=_number_or_none,
+            type=number_or_none,
             default=argparse.SUPPRESS,
             metavar="S",
         ),
-        _takes(
+        takes(
             "--reward-range",
             "the ends of the rewards",
             type=float,
@@ -317,54 +322,54 @@ _STEP_IN: Final = [
             metavar=("LOW", "HIGH"),
         ),
     ),
-    _command(
+    command(
         "step_in:delete",
         "delete a study for good",
         "Deletes a study with everything that it learned. It asks for the name to be typed "
         "again, unless --yes is given.",
         "imabo delete support-answers --yes",
-        *_STUDY,
-        _flag("--yes", "do not ask for the name"),
+        *STUDY,
+        flag("--yes", "do not ask for the name"),
     ),
 ]
 _MOVE: Final = [
-    _command(
+    command(
         "move:export",
         "write a study to a file",
         "Writes a study as JSON lines (everything that happened, for imabo import), or as CSV or "
         "Parquet (a row a request). The file appears when all of it is there.",
         "imabo export support-answers --out pulls.csv",
-        *_STUDY,
-        _takes(
+        *STUDY,
+        takes(
             "--format",
             "by default what the file's name ends with, jsonl where it has no ending",
             choices=("jsonl", "csv", "parquet"),
         ),
-        _takes("--out", "standard output by default", metavar="FILE"),
+        takes("--out", "standard output by default", metavar="FILE"),
     ),
-    _command(
+    command(
         "move:import_log",
         "make a study from an exported log",
         "Makes a study again from the JSON lines of imabo export, in a database or on a service. "
         "Every decision is made again and compared with the log; when one differs, nothing is "
         "left behind.",
         "imabo import support-answers.jsonl --name copy",
-        _takes("file", "JSON lines of imabo export (- for stdin)", metavar="FILE"),
-        _takes("--name", "for the new study; by default the one in the log"),
-        *_PLACE,
+        takes("file", "JSON lines of imabo export (- for stdin)", metavar="FILE"),
+        takes("--name", "for the new study; by default the one in the log"),
+        *PLACE,
         name="import",
     ),
-    _command(
+    command(
         "move:report",
         "one HTML file of a study's figures, to send on",
         "Writes the figures of a study as one HTML file that needs nothing else.",
         "imabo report support-answers --out report.html",
-        *_STUDY,
-        _takes("--out", "the page to write", metavar="FILE", required=True),
+        *STUDY,
+        takes("--out", "the page to write", metavar="FILE", required=True),
     ),
 ]
 _RUN: Final = [
-    _command(
+    command(
         "run:demo",
         "tune a simulated assistant and watch it on the page",
         "Starts the service on a free port of this machine, opens its page, and sends it the "
@@ -372,28 +377,28 @@ _RUN: Final = [
         "the answers late or, mostly, never, and halfway a new model ships. It ends by itself, "
         "ends the service, and leaves the database.",
         "imabo demo --rounds 300 --seconds 5",
-        _takes(
+        takes(
             "--rounds",
             "requests to serve (%(default)s)",
-            type=_between(int, 100, 10**6, "_rounds", "100 to 1,000,000"),
+            type=between(int, 100, 10**6, "_rounds", "100 to 1,000,000"),
             default=3000,
         ),
-        _takes(
+        takes(
             "--seconds",
             "how long they take together; 0 for as fast as it goes (75, or 0 with --embedded)",
-            type=_between(float, 0, 86_400, "_duration"),
+            type=between(float, 0, 86_400, "_duration"),
         ),
-        _takes("--seed", "for the same users again; drawn by default", type=_whole(0, 2**63 - 1)),
-        _takes(
+        takes("--seed", "for the same users again; drawn by default", type=whole(0, 2**63 - 1)),
+        takes(
             "--store",
             "where to keep the study (%(default)s); when there is one already, it stays and "
             "the new one gets a number",
             default="sqlite:///imabo-demo.db",
             metavar="URL",
         ),
-        _flag("--no-browser", "only print the address of the page"),
-        _flag("--embedded", "without the service and its page; needs nothing but imabo itself"),
-        _flag("--json", "the result as one JSON document; the story goes to standard error"),
+        flag("--no-browser", "only print the address of the page"),
+        flag("--embedded", "without the service and its page; needs nothing but imabo itself"),
+        flag("--json", "the result as one JSON document; the story goes to standard error"),
     ),
     Command(
         "serve",
@@ -423,13 +428,13 @@ _RUN: Final = [
         "imabo bench list",
         load=_load_bench,
     ),
-    _command(
+    command(
         "run:completion",
         "the commands in your shell's tab key",
         "Prints a script that completes imabo's commands and options. For bash, put eval "
         '"$(imabo completion bash)" into ~/.bashrc.',
         "imabo completion bash",
-        _takes("shell", choices=SHELLS),
+        takes("shell", choices=SHELLS),
     ),
 ]
 

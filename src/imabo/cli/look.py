@@ -53,6 +53,7 @@ def show(options: argparse.Namespace) -> None:
         study, overview = place.study(options.study), place.overview(options.study)
         table = place.table(options.study, {"limit": max(options.top, 1)})
         happened = events_of(place, options.study, _FEW)
+        compared = _compared(place, study)
     table["rows"] = table["rows"][: options.top]
     if options.json:
         write_json({"study": study, "overview": overview, "table": table, "events": happened})
@@ -62,7 +63,7 @@ def show(options: argparse.Namespace) -> None:
     for one in overview.get("answers", ()):  # none from an older service
         say(f"  {clean(one['question']):26} {clean(one['answer'])}")
     say()
-    for name, text in key_figures(overview):
+    for name, text in [*key_figures(overview), *compared]:
         say(f"  {name:14} {text}")
     if table["rows"]:
         say()
@@ -71,6 +72,13 @@ def show(options: argparse.Namespace) -> None:
     say()
     for event in happened:
         say(f"  {event_text(event)}")
+
+
+def _compared(place: Place, study: Document) -> list[tuple[str, str]]:
+    """The lift in a line, where the study has a control."""
+    if study["rollout"]["control"] is None:
+        return []
+    return [("control", clean(place.named(study["name"]).lift()))]
 
 
 def arms(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from imabo.arms import Arm
@@ -36,8 +36,12 @@ def put_states(options: argparse.Namespace) -> None:
     with place_of(options) as place:
         study, wanted = place.named(options.study), list(dict.fromkeys(options.arms))
         _check_arms(study.arms(), options, wanted)
-        verb = {"pause": study.pause, "resume": study.resume, "retire": study.retire}[options.name]
-        changed = [verb(arm) for arm in wanted]
+        verbs: dict[str, Callable[[int], Arm | None]] = {
+            "pause": study.pause,
+            "resume": study.resume,
+            "retire": study.retire,
+        }
+        changed = [arm for one in wanted if (arm := verbs[options.name](one)) is not None]
     if options.json:
         write_json({"arms": [arm_document(arm) for arm in changed]})
         return

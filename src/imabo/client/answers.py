@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -14,6 +14,7 @@ from imabo.arms import Pull
 from imabo.checks import stored_oracle, stored_policy
 from imabo.client.addresses import named
 from imabo.client.http import Call, HttpAnswer
+from imabo.control import State
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -58,6 +59,8 @@ class RemoteFacts:
     n_pending: int
     n_expired: int
     document: Mapping[str, Any] = field(repr=False, compare=False)  # as the service wrote it
+    state: State = "tuning"
+    rollout: Mapping[str, Any] | None = None
 
     @property
     def policy(self) -> Policy:
@@ -101,8 +104,10 @@ _EARLIER: Final[Mapping[str, Any]] = {"key": None, "part": 0, "revision": None}
 
 def made(kind: type[T], document: Any, /, **others: Any) -> T:
     """A dataclass from the document that has its fields, but for some."""
-    wanted = [one.name for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
-    values = {n: document[n] if n in document or n not in _EARLIER else _EARLIER[n] for n in wanted}
+    wanted = [one for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
+    # A service of before does not say what came since.
+    names = [one.name for one in wanted if one.default is MISSING or one.name in document]
+    values = {name: document[name] for name in names}
     return kind(**others, **{n: _READ[n](v) if n in _READ else v for n, v in values.items()})
 
 
@@ -226,6 +231,11 @@ def document_of(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise TypeError("an object was expected")
     return document
+
+
+def ignored(document: Any) -> None:
+    """The answer to a call that says how things are now, where nobody asked."""
+    document_of(document)
 
 
 def nothing_of(document: Any) -> None:

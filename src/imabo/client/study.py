@@ -11,7 +11,7 @@ from imabo.arms import Pull
 from imabo.client.answers import RemoteFacts
 from imabo.client.session import Session
 from imabo.client.steps import AsyncRunner, Runner
-from imabo.client.study_methods import StudyMethods
+from imabo.client.study_control import StudyControl
 from imabo.client.tasks import Asyncio
 from imabo.client.threads import Blocking
 from imabo.oracles.base import Oracle
@@ -19,7 +19,7 @@ from imabo.policies.base import Policy
 from imabo.space import Space
 
 
-class RemoteStudy(StudyMethods, Blocking):
+class RemoteStudy(StudyControl, Blocking):
     """One study of a service; ``Client.create``, ``open`` and ``study`` make it.
 
     It has the methods of ``Study``, with the same results and errors. What differs: the numbers
@@ -156,7 +156,7 @@ class RemoteStudy(StudyMethods, Blocking):
         return self._known or self.facts()
 
 
-class AsyncRemoteStudy(StudyMethods, Asyncio):
+class AsyncRemoteStudy(StudyControl, Asyncio):
     """One study of a service; ``AsyncClient.create``, ``open`` and ``study`` make it.
 
     The twin of ``RemoteStudy``: the same methods, to be awaited, ``async with study.serve()`` and

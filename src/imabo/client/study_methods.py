@@ -251,11 +251,6 @@ class StudyMethods(StudyLoop):
         return (yield from self._put_state(arm, "paused"))
 
     @shared
-    def resume(self, arm: Arm | int) -> Steps[Arm]:
-        """Serve a paused arm again."""
-        return (yield from self._put_state(arm, "active"))
-
-    @shared
     def retire(self, arm: Arm | int) -> Steps[Arm]:
         """Stop serving an arm for good; its rewards still count in what is known."""
         return (yield from self._put_state(arm, "retired"))

@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
+from imabo.engine.comparison import Comparison
 from imabo.engine.replica import Replica
 from imabo.engine.rewards import Rewards
+from imabo.engine.rollouts import Rollouts
 from imabo.errors import StoreClosed
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
@@ -25,6 +27,8 @@ class Engine:
         asks: Requests: decided, served and committed.
         rewards: Rewards and expiry.
         changes: Changes by hand.
+        comparison: What the rewards say of tuned requests and of the control's.
+        rollouts: Who gets the control.
         is_closed: Whether ``close`` was called.
     """
 
@@ -43,7 +47,9 @@ class Engine:
         self.replica = Replica(store, snapshot, clock)
         self.asks = Asks(self.replica, policy, oracle)
         self.changes = Changes(self.replica)
-        self.rewards = Rewards(self.replica, self.asks, self.changes)
+        self.comparison = Comparison(self.replica)
+        self.rollouts = Rollouts(self.replica, self.comparison)
+        self.rewards = Rewards(self.replica, self.asks, self.changes, self.rollouts)
 
     def close(self) -> None:
         """Release the store's file or connection, when it was opened for this study."""

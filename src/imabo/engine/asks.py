@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import Final, Protocol
 
 from imabo.arms import ActiveSet, Pull, make_id
 from imabo.checks import MAX_COUNT, checked_text
+from imabo.control import Rollout, coin_of, drawn
 from imabo.documents import own_key
 from imabo.drift import remember
 from imabo.engine.replica import Draft, Replica
@@ -22,6 +24,7 @@ from imabo.space.scalars import show
 from imabo.stores.base import NewPull, Placed, PullRecord, StaleView
 
 _LONGEST_CONTEXT: Final = 16_384  # bytes as JSON
+_chance: Final = random.SystemRandom()
 
 
 class Proposer(Protocol):
@@ -64,42 +67,46 @@ class Asks:
 
         A request whose key is known gets the pulls that it got the first time.
         """
-        replica = self._replica
+        replica, coins = self._replica, Coins(None if self.proposer else self._replica.record.seed)
         if self.proposer is not None and not replica.is_torn:
-            served = replica.loosely(lambda now: self._serve(requests, now, is_loose=True))
+            served = replica.loosely(lambda now: self._serve(requests, now, coins, is_loose=True))
             if served is not None:
                 return served
             if not replica.store.turns_hold_all:
-                return replica.in_turn(lambda now: self._serve(requests, now))
+                return replica.in_turn(lambda now: self._serve(requests, now, coins))
             replica.refresh()
-        return replica.retrying(lambda now: self._serve(requests, now))
+        return replica.retrying(lambda now: self._serve(requests, now, coins))
 
-    def follow(
-        self, arm: int, reason: str, proposal: Proposal | None, request: CheckedRequest
-    ) -> int:
+    def follow(self, new: NewPull, proposal: Proposal | None) -> int:
         """Serve what a log says was served, admitting the arm when it came with a proposal.
 
         For the logs of services, whose proposals were made in the background, from views that the
         log does not have. Returns the id of the arm.
         """
-        return self._replica.retrying(lambda now: self._follow(arm, reason, proposal, request, now))
+        return self._replica.retrying(lambda now: self._follow(new, proposal, now))
 
     def _serve(
-        self, requests: Sequence[CheckedRequest], now: float, *, is_loose: bool = False
+        self,
+        requests: Sequence[CheckedRequest],
+        now: float,
+        coins: Coins,
+        *,
+        is_loose: bool = False,
     ) -> list[Asked | KeyConflict]:
         """Decide and commit; loosely, all keys are taken to be new."""
         replica, draft = self._replica, Draft(is_loose)
         keys = [] if is_loose else [one.key for one in requests if one.key and one.part is None]
         known = replica.store.keyed(replica.record.name, keys) if keys else {}
-        deciding = _Deciding(self, replica, draft, sum(one.count for one in requests), now)
+        n_left = sum(one.count for one in requests)
+        deciding = _Deciding(self, replica, draft, n_left, now, coins)
         made: dict[str, range] = {}  # keys of these requests, and where their pulls are
         found: list[tuple[range | list[PullRecord], bool]] = []
         try:
-            for request in requests:
+            for place, request in enumerate(requests):
                 key = request.key
                 before = None if key is None else made.get(key) or known.get(key)
                 if before is None:
-                    places = deciding.decide(request)
+                    places = deciding.decide(request, place)
                     if key is not None:
                         made[key] = places
                     found.append((places, True))
@@ -136,34 +143,56 @@ class Asks:
                     context=new.context,
                     key=key,
                     part=0 if key is None else new.part,
+                    group=new.group,
+                    propensity=new.propensity,
                 )
             )
         return made
 
-    def _follow(
-        self,
-        arm: int,
-        reason: str,
-        proposal: Proposal | None,
-        request: CheckedRequest,
-        now: float,
-    ) -> int:
+    def _follow(self, new: NewPull, proposal: Proposal | None, now: float) -> int:
         replica, draft = self._replica, Draft()
-        deciding = _Deciding(self, replica, draft, 1, now)
+        deciding = _Deciding(self, replica, draft, 1, now, Coins(replica.record.seed))
         view = replica.ahead()
         number = view.totals.n_pulls + 1
         deciding.remember()
-        if self.policy.decide(view, Draws(replica.record.seed, number)).mark:
+        is_control = new.group == "control"
+        if not is_control and self.policy.decide(view, Draws(replica.record.seed, number)).mark:
             deciding.mark()
-        row = view.row_of(arm) if proposal is None else replica.admit(proposal, draft, now)
+        if proposal is None:
+            row = view.row_of(new.arm)
+        elif is_control:
+            row = replica.admit_spare(proposal.config, draft, now)
+        else:
+            row = replica.admit(proposal, draft, now)
         if row is None:
-            raise LookupError(f"arm {arm} when there were {replica.n_arms}")
+            raise LookupError(f"arm {new.arm} when there were {replica.n_arms}")
         view.count_pull(row)
         served = int(view.ids[row])
-        part, context = request.part or 0, request.context
-        draft.pulls.append(NewPull(number, served, reason, request.key, part, context))
+        draft.pulls.append(replace(new, number=number, arm=served))
         replica.commit(draft, now)
         return served
+
+
+class Coins:
+    """The coins of requests that are served together: one for each pull, however often it is tried.
+
+    In a service (``seed`` is None) several processes decide at once, and none knows the number that
+    the store will give a pull; so each pull has a coin of its own, and keeps it when it must be
+    decided again: otherwise those that need a second try would get a second chance.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._seed = seed
+        self._flipped: dict[tuple[int, int], float] = {}
+
+    def of(self, place: int, part: int, number: int) -> float:
+        """The coin of a part of a request, whose pull would have that number."""
+        if self._seed is not None:
+            return coin_of(self._seed, number)
+        flipped = self._flipped.get((place, part))
+        if flipped is None:
+            flipped = self._flipped[place, part] = _chance.random()
+        return flipped
 
 
 class _Deciding:
@@ -172,7 +201,10 @@ class _Deciding:
     In a loose draft, whatever needs a turn is ``StaleView``.
     """
 
-    def __init__(self, asks: Asks, replica: Replica, draft: Draft, n_left: int, now: float) -> None:
+    def __init__(
+        self, asks: Asks, replica: Replica, draft: Draft, n_left: int, now: float, coins: Coins
+    ) -> None:
+        self._coins = coins
         self._policy, self._oracle, self._proposer = asks.policy, asks.oracle, asks.proposer
         self._watches = asks.watches
         self._replica = replica
@@ -182,34 +214,59 @@ class _Deciding:
         self._rounds: Rounds | None = None
         self.view = replica.view
 
-    def decide(self, request: CheckedRequest) -> range:
-        """Decide the pulls of a request; where they are in the draft."""
-        view = self._replica.ahead()
-        draft, seed = self._draft, self._replica.record.seed
+    def decide(self, request: CheckedRequest, place: int) -> range:
+        """Decide the pulls of a request, the ``place``-th; where they are in the draft."""
+        view, rollout = self._replica.ahead(), self._replica.rollout
+        draft = self._draft
         first = len(draft.pulls)
+        asked = request.context, request.context_json
         for part in range(request.count) if request.part is None else (request.part,):
             number = view.totals.n_pulls + 1
-            draws = Draws(seed, number)
             self.remember()
-            rounds = self._rounds or self._policy.rounds(view, self._n_left)
-            self._rounds, self._n_left = rounds, self._n_left - 1
-            decision = rounds.decide(draws)
-            if draft.is_loose and self._needs_turn(decision):
-                raise StaleView
-            if decision.mark:
-                self.mark()
-            if isinstance(decision, Expand):
-                row, reason = self._expand(decision, draws, rounds)
+            group, propensity, coin = None, None, 0.0
+            if rollout is not None:
+                coin = self._coins.of(place, part, number)
+                group, propensity = rollout.group(coin)
+            if group == "control" and rollout is not None:
+                row, reason = self._control(rollout, coin), "control"
             else:
-                row, reason = decision.row, "index"
+                row, reason = self._tuned(number)
             view.count_pull(row)
-            arm = int(view.ids[row])
-            draft.pulls.append(
-                NewPull(
-                    number, arm, reason, request.key, part, request.context, request.context_json
-                )
-            )
+            arm, key = int(view.ids[row]), request.key
+            draft.pulls.append(NewPull(number, arm, reason, key, part, *asked, group, propensity))
         return range(first, len(draft.pulls))
+
+    def _tuned(self, number: int) -> tuple[int, str]:
+        """What the policy decides: a row, and why."""
+        draws = Draws(self._replica.record.seed, number)
+        rounds = self._rounds or self._policy.rounds(self.view, self._n_left)
+        self._rounds, self._n_left = rounds, self._n_left - 1
+        decision = rounds.decide(draws)
+        if self._draft.is_loose and self._needs_turn(decision):
+            raise StaleView
+        if decision.mark:
+            self.mark()
+        if isinstance(decision, Expand):
+            return self._expand(decision, draws, rounds)
+        return decision.row, "index"
+
+    def _control(self, rollout: Rollout, coin: float) -> int:
+        """The row of what the control serves a request with."""
+        # Rounds in a row count on seeing every pull.
+        self._rounds, self._n_left = None, self._n_left - 1
+        view = self.view
+        if rollout.arm is not None:
+            row = view.row_of(rollout.arm)
+            if row is None:  # a view from before the space that allows it
+                raise StaleView
+            return row
+        config = drawn(view.space, coin)
+        row = view.row_of_config(config)
+        if row is not None:
+            return row
+        if self._draft.is_loose:
+            raise StaleView
+        return self._replica.admit_spare(config, self._draft, self._now)
 
     def remember(self) -> None:
         """Keep the counters of this moment when another one is due."""
@@ -254,9 +311,14 @@ class _Deciding:
                 proposal = draw_new(view, draws.rng)
         if isinstance(proposal, Proposal):
             self._rounds = None
+            n_rows = len(view)
             row = self._replica.admit(proposal, self._draft, self._now)
-            if proposal.beliefs is not None:
-                self._draft.beliefs = view.put_beliefs(proposal.beliefs)
+            beliefs = proposal.beliefs
+            if beliefs is not None:
+                if len(view) == n_rows:  # the arm has a row, and what is expected of it
+                    means, counts = beliefs.means[:-1], beliefs.counts[:-1]
+                    beliefs = replace(beliefs, means=means, counts=counts)
+                self._draft.beliefs = view.put_beliefs(beliefs)
             return row, reason
         if not view.n_servable:
             what = f"study {self._replica.record.name!r} has no arm to serve"

@@ -9,10 +9,11 @@ from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
+from imabo.engine.rollouts import check_allowed
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.oracles.base import Proposal
 from imabo.space import Space
-from imabo.stores.base import ArmRecord, Change, NewArm, Settings, StudyRecord
+from imabo.stores.base import SPARE, ArmRecord, Change, NewArm, Settings, StudyRecord
 
 _LARGEST: Final = 2**63  # beyond the ids of arms
 
@@ -47,6 +48,9 @@ class Changes:
     ) -> None:
         """``update`` once, at a time; a declaration is kept even when it changes nothing."""
         replica = self._replica
+        if space is not None:
+            replica.refresh()
+            check_allowed(replica.rollout, space)
         snapshot = replica.store.load(replica.record.name)
         before, after = _changed(snapshot.study, settings)
         if "reward_range" in after and snapshot.totals.n_rewards:
@@ -152,7 +156,8 @@ class Changes:
         if row is None and state != "retired":
             return  # the space does not allow the arm, so it stays out of service
         current = self._lasting_state(arm) if row is None else view.state_of(row)
-        if current in (state, None):
+        is_spare = row is not None and view.is_spare(row)  # to be given up for good
+        if current is None or (current == state and not is_spare):
             return
         change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
         self._replica.change(change, now)
@@ -227,6 +232,6 @@ def states_under(
         allowed = space.allows(arm.config)
         if arm.state != "retired" and not allowed:
             states[arm.id] = ("retired", arm.state)
-        elif arm.retired_from is not None and allowed:
+        elif arm.retired_from is not None and allowed and (arm.state, arm.retired_from) != SPARE:
             states[arm.id] = (arm.retired_from, None)
     return states

@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from imabo.checks import stored_oracle, stored_policy
+from imabo.control import Rollout
 from imabo.engine import Engine
 from imabo.engine.changes import Changes
 from imabo.engine.declaring import settle
 from imabo.engine.replica import Replica
+from imabo.engine.rollouts import first_change
 from imabo.errors import InvalidSetting, StudyExists
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.replay import make_again, read_log
+from imabo.space import Space
 from imabo.stores import Store, open_store
 from imabo.stores.base import StudyRecord
 
@@ -30,17 +33,25 @@ def created(
     *,
     any_seed: bool,
     if_changed: str,
+    rollout: Rollout | None = None,
 ) -> Engine:
     """See ``Study.create``; ``any_seed`` goes on with a study whatever its seed."""
+    first = None
+    if rollout is not None:
+        first = first_change(Space.from_dict(record.space), rollout, record.created_at)
     with _opened(store) as found:
         try:
-            found.create(record)
+            found.create(record, first)
         except StudyExists:
             replica = Replica(found, found.load(record.name), clock)
             settle(replica, Changes(replica), record, any_seed=any_seed, if_changed=if_changed)
             if if_changed == "keep":
                 parts = _of_the_study(parts, replica.record)
-        return _loaded(found, record.name, parts, clock, owns_store=found is not store)
+        engine = _loaded(found, record.name, parts, clock, owns_store=found is not store)
+        if rollout is not None and engine.replica.rollout is None:
+            # The study is older than its first control. One that has had any keeps what it has.
+            engine.rollouts.update(rollout.control, rollout.exposure, rollout.guardrail)
+        return engine
 
 
 def _of_the_study(parts: Parts, stored: StudyRecord) -> Parts:

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from imabo.arms import ActiveSet, Pull, number_of
+from imabo.arms import ActiveSet, ArmState, Pull, number_of
 from imabo.checks import EARLIEST, LATEST, checked_time
+from imabo.control import Rollout
 from imabo.counters import usable_totals
 from imabo.documents import to_pull
 from imabo.engine.expiry import Expiry
@@ -17,6 +18,7 @@ from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores.base import (
+    SPARE,
     Change,
     NewArm,
     NewPull,
@@ -47,6 +49,7 @@ class Draft:
     beliefs: dict[str, Any] | None = None
     memory: dict[str, Any] | None = None
     mark_at: int | None = None
+    states: dict[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
 
 
 class Replica:
@@ -64,12 +67,16 @@ class Replica:
         space_version: Number of the view's space.
         n_arms: Arms ever admitted.
         expiry: When pulls are past their window.
+        rollout: Who is served with a control; None where there never was one.
+        rollout_seq: Its version.
     """
 
     view: ActiveSet
     space_version: int
     n_arms: int
     expiry: Expiry
+    rollout: Rollout | None
+    rollout_seq: int
     _seq: int
     _last_at: float
     _is_torn: bool
@@ -156,9 +163,23 @@ class Replica:
 
     def admit(self, proposal: Proposal, draft: Draft, now: float) -> int:
         """Put a new arm into a draft and into the view, which is ahead; returns its row."""
+        known = self.view.row_of_config(proposal.config)
+        if known is not None:  # one that only the control served until now
+            draft.states[int(self.view.ids[known])] = "active", None
+            self.view.put_state(known, "active")
+            return known
         new = self.new_arm(proposal, now)
         draft.arms.append(new)
         return self._show(new)
+
+    def admit_spare(self, config: Config, draft: Draft, now: float) -> int:
+        """Put an arm that only the control serves into a draft and into the view."""
+        new = self.new_arm(Proposal(config, origin="control"), now)
+        draft.arms.append(new)
+        draft.states[new.id] = SPARE
+        row = self._show(new)
+        self.view.put_state(row, "retired", is_spare=True)
+        return row
 
     def new_arm(self, proposal: Proposal, now: float, further: int = 0) -> NewArm:
         """The next arm, after ``further`` others, for the store; the view does not have it yet."""
@@ -177,7 +198,11 @@ class Replica:
         record = self.record
         if draft.is_loose:
             placed = self.store.serve_known(
-                record.name, token=record.token, at=now, pulls=draft.pulls
+                record.name,
+                token=record.token,
+                at=now,
+                pulls=draft.pulls,
+                rollout=self.rollout_seq,
             )
             if placed.seq == self._seq + 1:  # else others wrote, and the view is a moment old
                 self._seq = placed.seq
@@ -191,6 +216,7 @@ class Replica:
                 mark_at=draft.mark_at,
                 beliefs=draft.beliefs,
                 memory=draft.memory,
+                states=draft.states,
                 token=record.token,
             )
             placed = Placed(self._seq, draft.pulls[0].number, now)
@@ -199,7 +225,8 @@ class Replica:
 
     def take_back(self, draft: Draft) -> None:
         """Take a draft out of the view where it is nothing but counts; else it is read again."""
-        if not draft.arms and draft.mark_at is None and draft.memory is None:
+        is_counts = not (draft.arms or draft.states)
+        if is_counts and draft.mark_at is None and draft.memory is None:
             for pull in draft.pulls:
                 self.view.count_pull(self.view.row_of(pull.arm), -1)
             self._is_torn = False
@@ -268,10 +295,12 @@ class Replica:
             self._seq, self._last_at = seq, now
             for new in change.arms:
                 self._show(new)
-            for arm, (state, _) in change.states.items():
+            for arm, both in change.states.items():
                 row = self.view.row_of(arm)
                 if row is not None:
-                    self.view.put_state(row, state)
+                    self.view.put_state(row, both[0], is_spare=both == SPARE)
+            if change.rollout is not None:
+                self.rollout, self.rollout_seq = Rollout.from_document(change.rollout), seq
 
     def _show(self, new: NewArm) -> int:
         self.n_arms += 1
@@ -339,6 +368,7 @@ class Replica:
             has_window=snapshot.study.window_s is not None,
         )
         self.n_arms = 0
+        self.rollout, self.rollout_seq = None, 0
         self.space_version = snapshot.space_version
         self._last_at = snapshot.last_at
         self.expiry = Expiry(self.record.window_s, _oldest_at(snapshot))
@@ -349,14 +379,19 @@ class Replica:
         view = self.view
         for arm in snapshot.arms:
             self.n_arms = max(self.n_arms, arm.id)
-            row = view.row_of(arm.id)
+            row, is_spare = view.row_of(arm.id), (arm.state, arm.retired_from) == SPARE
             if row is not None:
                 view.put_tally(row, arm.tally)
-                view.put_state(row, arm.state)
-            elif arm.retired_from is None and view.space.allows(arm.config):
+                view.put_state(row, arm.state, is_spare=is_spare)
+            elif (arm.retired_from is None or is_spare) and view.space.allows(arm.config):
                 config = view.space.validate(arm.config)
                 row = view.admit(
-                    arm.id, config, state=arm.state, mutated=arm.mutated, tally=arm.tally
+                    arm.id,
+                    config,
+                    state=arm.state,
+                    mutated=arm.mutated,
+                    tally=arm.tally,
+                    is_spare=is_spare,
                 )
                 # Known by its form in this space (which may round it), served as it was admitted.
                 view.configs[row] = dict(arm.config)
@@ -364,6 +399,9 @@ class Replica:
             view.load_beliefs(snapshot.beliefs)
         if snapshot.memory is not None:
             view.load_memory(snapshot.memory)
+        if snapshot.rollout is not None:
+            self.rollout = Rollout.from_document(snapshot.rollout)
+            self.rollout_seq = snapshot.rollout_seq
         view.totals = usable_totals(snapshot.totals)
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at

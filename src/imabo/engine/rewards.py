@@ -10,14 +10,15 @@ from typing import Final
 
 import numpy as np
 
-from imabo.drift import Drift, find_drift
+from imabo.drift import find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
 from imabo.engine.naming import keyed, number_of_named, unknown_key
 from imabo.engine.replica import Replica
 from imabo.engine.requests import Reward
+from imabo.engine.rollouts import Rollouts
 from imabo.errors import ImaboError, InvalidReward, RewardConflict, StoreError
-from imabo.events import drift_event
+from imabo.events import Event, drift_event, rollout_event
 from imabo.magnitude import LARGEST
 from imabo.space.scalars import show
 from imabo.stores.base import Rewarded
@@ -26,6 +27,7 @@ _log: Final = logging.getLogger(__name__)
 
 _LOOKS: Final = 8  # rewards between two looks for a change ...
 _ARMS_PER_REWARD: Final = 8  # ... or more, where there are so many times more arms
+_GUARDED: Final = 16  # rewards between two looks of the guardrail
 
 
 class Rewards:
@@ -35,13 +37,17 @@ class Rewards:
         replica: The study.
         asks: They say whether the view must be the newest, and whether changes matter.
         changes: Where a change that is noticed goes.
+        rollouts: Where the guardrail looks, and rolls back.
 
     Attributes:
         is_watching: Whether changes are looked for; a replay follows its log instead.
         n_drifts: Changes that were noticed here; another process counts its own.
+        n_rollbacks: Times that the guardrail rolled the study back, so with these.
     """
 
-    def __init__(self, replica: Replica, asks: Asks, changes: Changes) -> None:
+    def __init__(self, replica: Replica, asks: Asks, changes: Changes, rollouts: Rollouts) -> None:
+        self._rollouts = rollouts
+        self.n_rollbacks = 0
         self._replica = replica
         self._asks = asks
         self._changes = changes
@@ -90,7 +96,23 @@ class Rewards:
         done, n_fresh = self._replica.reward(rewards, may_lag=may_lag)
         if n_fresh and self.is_watching and self._asks.watches:
             self._watch(n_fresh)
+        rollout = self._replica.rollout
+        if rollout is not None and rollout.guardrail is not None and n_fresh and self.is_watching:
+            self._guard(n_fresh)
         return done
+
+    def _guard(self, n_fresh: int) -> None:
+        """Ask the guardrail, now and then."""
+        n = self._replica.view.totals.n_rewards
+        if (n - n_fresh) // _GUARDED == n // _GUARDED:
+            return
+        try:
+            found = self._rollouts.alarm() and self._rollouts.guard()
+        except StoreError:
+            return  # as with a drift: the next look finds it again
+        if found:
+            self.n_rollbacks += 1
+            self._tell_of(rollout_event("rolled back", self._replica.last_at, found))
 
     def _watch(self, n_fresh: int) -> None:
         """Look for a change, now and then."""
@@ -103,12 +125,12 @@ class Rewards:
                 # The rewards are recorded. The change is found again at the next look.
                 return
             if drift is not None:
-                self._tell_of(drift)
+                self.n_drifts += 1
+                record, at = self._replica.record, self._replica.last_at
+                self._tell_of(drift_event(record, at, drift.data()))
 
-    def _tell_of(self, drift: Drift) -> None:
-        self.n_drifts += 1
+    def _tell_of(self, event: Event) -> None:
         record = self._replica.record
-        event = drift_event(record, self._replica.last_at, drift.data())
         facts = {"study": record.name, "kind": event.kind, **event.data}
         text = str(event)
         if not text.isprintable():  # a parameter's name must not forge lines of a log

@@ -57,26 +57,26 @@ class FeedbackBalance:
         return (self.n_control / self.expected) / (tuned / (self.n - self.expected))
 
     def update(self, outcomes: Iterable[Outcome]) -> Self:
-        """With more rewards, in the order in which they came in."""
-        balance = self
-        for outcome in outcomes:
-            if 0.0 < outcome.share < 1.0:
-                balance = balance._next(outcome.is_control, outcome.share)
-        return balance
-
-    def _next(self, is_control: bool, e: float) -> Self:
-        chance = e * RATIOS / (e * RATIOS + 1.0 - e)  # that it is the control's, at each ratio
-        gain = np.log(chance / e) if is_control else np.log((1.0 - chance) / (1.0 - e))
-        evidence = np.array(self.evidence) + gain  # (balance)
-        highest = float(evidence.max())
-        capital = highest + math.log(float(np.exp(evidence - highest).mean()))
+        """With more rewards, in the order in which they came in; the same, however many at once."""
+        taken = [outcome for outcome in outcomes if 0.0 < outcome.share < 1.0]
+        if not taken:
+            return self
+        e = np.array([outcome.share for outcome in taken])
+        is_control = np.array([outcome.is_control for outcome in taken])
+        share = e[:, None]
+        chance = share * RATIOS / (share * RATIOS + 1.0 - share)  # the control's, at each ratio
+        odds = np.where(is_control[:, None], chance / share, (1.0 - chance) / (1.0 - share))
+        # Added one after the other, so that it does not matter how many come at a time.
+        evidence = np.cumsum(np.vstack([self.evidence, np.log(odds)]), axis=0)[1:]  # (balance)
+        highest = evidence.max(axis=1)
+        capital = highest + np.log(np.exp(evidence - highest[:, None]).mean(axis=1))
         return replace(
             self,
-            n=self.n + 1,
-            n_control=self.n_control + int(is_control),
-            expected=self.expected + e,
-            evidence=tuple(evidence.tolist()),
-            differs=self.differs or capital >= -math.log(1.0 - self.level),
+            n=self.n + len(taken),
+            n_control=self.n_control + int(is_control.sum()),
+            expected=float(np.cumsum([self.expected, *e])[-1]),
+            evidence=tuple(evidence[-1].tolist()),
+            differs=self.differs or bool((capital >= -math.log(1.0 - self.level)).any()),
         )
 
     def to_dict(self) -> dict[str, Any]:

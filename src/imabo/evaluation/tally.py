@@ -69,6 +69,11 @@ class Tally:
         tuned, control = self.values[N]
         return int(tuned), int(control)
 
+    def of_control(self) -> tuple[int, float, float]:
+        """The control's rewards: how many, their sum and their squares' sum."""
+        n, total, squares = (float(self.values[part][1]) for part in (N, SUMS, SQUARES))
+        return int(n), total, squares
+
     def mean(self, group: int) -> float:
         """Mean reward of a group, drawn a little to the overall mean; eq. (means)."""
         n, sums = self.values[N], self.values[SUMS]

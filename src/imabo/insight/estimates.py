@@ -116,18 +116,28 @@ def random_estimate(snapshot: StudySnapshot) -> RandomEstimate:
     """What serving at random would give: the mean of a configuration drawn from P0.
 
     From rewards that nothing selected: of each arm that was drawn from the P0 of today's space, the
-    reward of the very pull that admitted it (see ``evaluation.random_serving``). An arm's later
-    rewards say nothing here, because an arm that was unlucky at first is hardly served again.
+    reward of the very pull that admitted it (see ``evaluation.random_serving``), and all rewards of
+    a random control. An arm's later rewards say nothing here, because an arm that was unlucky at
+    first is hardly served again.
     In a finite space only the warm-up of the first space counts: later draws skip the arms that are
     there. The mean is None until half the width of the interval is at most 0.15 of the range.
     """
     rewards, ends = _selected_by_nothing(snapshot), snapshot.reward_range
     if ends is None:
         low, width = 0.0, 1.0
-        found = random_serving(np.clip(rewards, -LARGEST, LARGEST), level=LEVEL, is_bounded=False)
+        given, is_bounded = np.clip(rewards, -LARGEST, LARGEST), False
     else:
         low, width = ends[0], ends[1] - ends[0]
-        found = random_serving(np.clip((rewards - low) / width, 0.0, 1.0), level=LEVEL)
+        given, is_bounded = np.clip((rewards - low) / width, 0.0, 1.0), True
+    n, total, squares = snapshot.random_rewards
+    found = random_serving(
+        given,
+        n_control=n,
+        control_sum=min(total, float(n)) if is_bounded else total,
+        control_squares=squares,
+        level=LEVEL,
+        is_bounded=is_bounded,
+    )
     mean, lower, upper = (
         None if value is None else number(low + width * value)
         for value in (found.mean, *(found.interval or (None, None)))

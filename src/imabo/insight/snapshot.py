@@ -248,6 +248,7 @@ class StudySnapshot:
         first_rewards: Of the newest 2,000 arms that were drawn from P0, by their ids, the reward of
             the pull that admitted each; those that came. Which are left out depends on no reward.
         groupings: The arms' values of the space's parameters, in groups.
+        random_rewards: Rewards of a random control; see ``Study.random_rewards``.
     """
 
     study: StudyRecord
@@ -266,6 +267,7 @@ class StudySnapshot:
     best: Best | None
     first_rewards: Mapping[int, float]
     groupings: Groupings
+    random_rewards: tuple[int, float, float] = (0, 0.0, 0.0)
 
     @property
     def name(self) -> str:
@@ -385,6 +387,7 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         sample=sample_pulls(store, study.name, loaded.totals.n_pulls),
         best=best,
         first_rewards=_first_rewards(study, arms, since),
+        random_rewards=study.random_rewards(),
         groupings=groupings,
     )
 

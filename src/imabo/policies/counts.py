@@ -111,10 +111,11 @@ def freshness(arms: ActiveSet) -> float:
 
 
 def average_rewards(arms: ActiveSet) -> float:
-    """How many rewards the average arm has that speak of now."""
+    """How many rewards the average arm has that speak of now; but for the control's own arms."""
+    n_arms = max(len(arms) - arms.n_spare, 1)
     if arms.memory is None:
-        return arms.totals.n_rewards / max(len(arms), 1)
-    return float(arms.n_now.sum()) / max(len(arms), 1)
+        return arms.totals.n_rewards / n_arms
+    return float(arms.n_now.sum()) / n_arms
 
 
 def expected_means(arms: ActiveSet, prior: Floats, waiting: Floats | float = 0.0) -> Floats:

@@ -50,6 +50,7 @@ _MEANINGS: Final = {
     "key_conflict": "the key was used for another request",
     "nothing_to_serve": "every arm is paused or retired",
     "no_rewards": "no reward came yet",
+    "no_control": "the study has no control to compare with, or to go back to",
     "schema_too_new": "the database was written by a newer version",
     "missing_extra": "the server lacks a library",
 }

@@ -9,11 +9,12 @@ from typing import Final, Literal
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from imabo.server import wire, wire_events, wire_insight, wire_studies
+from imabo.server import wire, wire_control, wire_events, wire_insight, wire_studies
 from imabo.server.access import Role
 from imabo.server.context import Context
 from imabo.server.routes import (
     arms,
+    control,
     events,
     insight,
     pulls,
@@ -89,7 +90,7 @@ OPERATIONS: Final = (
     Operation("GET", "/v1/studies", studies.list_studies, "reader", {200: wire.StudiesAnswer}),
     Operation("POST", "/v1/studies", studies.create_study, "admin",
               _made(wire_studies.DeclaredAnswer),
-              "study_exists invalid_space invalid_setting missing_extra",
+              "study_exists invalid_space invalid_setting invalid_config missing_extra",
               wire_studies.StudyBody),
     Operation("GET", _STUDY, studies.read_study, "reader", {200: wire.StudyAnswer},
               "unknown_study"),
@@ -104,6 +105,19 @@ OPERATIONS: Final = (
               _OPENED),
     Operation("POST", f"{_STUDY}/prune", studies.prune, "admin", {200: wire.PrunedAnswer},
               _OPENED, wire.PruneBody),
+    # --- the control ---
+    Operation("GET", f"{_STUDY}/control", control.read_control, "reader",
+              {200: wire_control.RolloutAnswer}, _OPENED),
+    Operation("PUT", f"{_STUDY}/control", control.put_control, "admin",
+              {200: wire_control.RolloutAnswer}, f"{_OPENED} invalid_config",
+              wire_control.ControlBody),
+    Operation("GET", f"{_STUDY}/lift", control.lift, "reader", {200: wire_control.LiftAnswer},
+              f"{_OPENED} no_control", query=wire_control.LiftQuery),
+    Operation("POST", f"{_STUDY}/roll-back", control.roll_back, "admin",
+              {200: wire_control.RolloutAnswer}, f"{_OPENED} invalid_config no_control",
+              wire_control.RollBackBody, needs_body=False),
+    Operation("POST", f"{_STUDY}/resume", control.resume, "admin",
+              {200: wire_control.RolloutAnswer}, _OPENED),
     # --- whole logs ---
     Operation("GET", f"{_STUDY}/export", transfer.export, "reader", {200: None}, _OPENED,
               query=wire.FormatQuery, media=("application/x-ndjson", "text/csv")),

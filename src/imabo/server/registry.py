@@ -24,6 +24,7 @@ MOST_THREADS: Final = 8
 _EXPIRE_EVERY_S: Final = 10.0
 _PRUNE_EVERY_S: Final = 60.0
 _PRUNE_AT_ONCE: Final = 10_000
+_NEWEST: Final = 2**62  # beyond every seq: the head of a study, and none of its arms
 _PROBE_EVERY_S: Final = 0.5
 _CHECKED_AT_ONCE: Final = 20
 _STOP_S: Final = 1.0  # for the thread to end; it cannot while a frozen database does not answer
@@ -375,7 +376,10 @@ class Registry:
             one.proposals.refresh()
 
     def _prune(self, name: str, before: float) -> None:
-        done = self.store.prune(name, before=before, limit=_PRUNE_AT_ONCE)
+        if self.store.load(name, since=_NEWEST).rollout_seq:
+            done = self.study(name).prune_some(before, _PRUNE_AT_ONCE)  # the lift takes them in
+        else:
+            done = self.store.prune(name, before=before, limit=_PRUNE_AT_ONCE)
         if done >= _PRUNE_AT_ONCE and not self._stopped.is_set():
             # At the end of the lane, so that requests come in between.
             again = partial(self._do, name, "prune", partial(self._prune, name, before))

@@ -24,7 +24,7 @@ from imabo.policies.base import Policy
 MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
 MAX_ARMS = 10_000  # of one request that adds them
 
-_SPACE: JsonDict = {
+SPACE: JsonDict = {
     "parameters": [
         {"name": "model", "type": "choice", "values": ["small", "large"]},
         {"name": "temperature", "type": "float", "low": 0.0, "high": 1.0},
@@ -42,7 +42,8 @@ def _kinds(module: ModuleType, base: type) -> JsonDict:
     }
 
 
-def _examples(*values: JsonValue) -> ConfigDict:
+def examples(*values: JsonValue) -> ConfigDict:
+    """The settings of a model that shows these."""
     return ConfigDict(json_schema_extra={"examples": list(values)})
 
 
@@ -94,7 +95,7 @@ Parameter = Annotated[NumberParameter | ChoiceParameter, Field(discriminator="ty
 class SpacePart(Body):
     """A search space: its parameters in order, and the combinations that it forbids."""
 
-    model_config = _examples(_SPACE) | ConfigDict(title="Space")
+    model_config = examples(SPACE) | ConfigDict(title="Space")
 
     parameters: list[Parameter] = Field(min_length=1, max_length=1000)
     forbid: list[Clause] = Field(default=[], max_length=10_000)
@@ -103,7 +104,7 @@ class SpacePart(Body):
 class PolicyPart(BaseModel):
     """A policy by its name, with its settings beside it; the missing ones take their defaults."""
 
-    model_config = _examples({"type": "IMOSS", "beta": 0.5}) | _PART
+    model_config = examples({"type": "IMOSS", "beta": 0.5}) | _PART
 
     type: str = Field(json_schema_extra=_kinds(policies, Policy))
 
@@ -111,29 +112,9 @@ class PolicyPart(BaseModel):
 class OraclePart(BaseModel):
     """An oracle by its name, with its settings beside it; the missing ones take their defaults."""
 
-    model_config = _examples({"type": "GP"}) | _PART
+    model_config = examples({"type": "GP"}) | _PART
 
     type: str = Field(json_schema_extra=_kinds(oracles, Oracle))
-
-
-class StudyBody(Body):
-    """A study to create."""
-
-    model_config = _examples({"name": "support-answers", "space": _SPACE, "seed": 0})
-
-    name: Text
-    space: SpacePart
-    policy: PolicyPart | None = None
-    oracle: OraclePart | None = None
-    seed: (
-        Annotated[int, Field(ge=0, lt=2**128)]
-        | Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
-        | None
-    ) = Field(None, description="as text when it may exceed 2^53; drawn when it is left out")
-    reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
-        default=[0.0, 1.0], description="ends of the rewards; null for rewards without ends"
-    )
-    window_s: float | None = Field(None, gt=0)
 
 
 class SpaceBody(Body):
@@ -145,7 +126,7 @@ class SpaceBody(Body):
 class AskBody(Body):
     """A request for configurations to serve; an empty one asks for one."""
 
-    model_config = _examples({}, {"count": 2, "key": "request-17", "context": {"u": 1}})
+    model_config = examples({}, {"count": 2, "key": "request-17", "context": {"u": 1}})
 
     count: int = Field(1, ge=1, le=MAX_PULLS)
     key: Text | None = Field(
@@ -167,7 +148,7 @@ Reward = Annotated[
 class RewardBody(Body):
     """The reward of a pull."""
 
-    model_config = _examples({"reward": 0.8})
+    model_config = examples({"reward": 0.8})
 
     reward: Reward
 
@@ -175,7 +156,7 @@ class RewardBody(Body):
 class KeyRewardBody(Body):
     """The reward of a pull that its key names."""
 
-    model_config = _examples({"reward": 0.8}, {"reward": 0.8, "part": 1})
+    model_config = examples({"reward": 0.8}, {"reward": 0.8, "part": 1})
 
     reward: float
     part: Part = None
@@ -204,7 +185,7 @@ def _named_by(one: object) -> str:
 class RewardsBody(Body):
     """Rewards of many pulls, of one study or several; each names its pull by its id or its key."""
 
-    model_config = _examples(
+    model_config = examples(
         {
             "rewards": [
                 {"pull": "k3f9x2a7-15", "reward": 0.8},
@@ -230,7 +211,7 @@ class ArmBody(Body):
 class ArmsBody(Body):
     """Configurations to admit by hand, all of them or none."""
 
-    model_config = _examples({"configs": [_CONFIG, {"model": "small", "temperature": 0.1}]})
+    model_config = examples({"configs": [_CONFIG, {"model": "small", "temperature": 0.1}]})
 
     configs: list[Config] = Field(max_length=MAX_ARMS)
 
@@ -238,7 +219,7 @@ class ArmsBody(Body):
 class StateBody(Body):
     """The state that an arm is to have."""
 
-    model_config = _examples({"state": "paused"})
+    model_config = examples({"state": "paused"})
 
     state: Literal["active", "paused", "retired"]
 
@@ -287,7 +268,7 @@ class StudyAnswer(BaseModel):
     """A study: what it was created with, and how far it has come."""
 
     name: str = Field(examples=["support-answers"])
-    space: dict[str, Any] = Field(examples=[_SPACE])
+    space: dict[str, Any] = Field(examples=[SPACE])
     space_version: int
     policy: dict[str, Any] = Field(examples=[{"type": "IMOSS", "beta": 0.5}])
     oracle: dict[str, Any] = Field(examples=[{"type": "GP"}])
@@ -301,6 +282,8 @@ class StudyAnswer(BaseModel):
     n_rewards: int
     n_pending: int
     n_expired: int
+    state: Literal["tuning", "rolled back"]
+    rollout: dict[str, Any] = Field(description="as ``GET .../control`` answers")
 
 
 class StudiesAnswer(BaseModel):
@@ -341,6 +324,10 @@ class PullAnswer(BaseModel):
     context: Any = None
     key: str | None = Field(description="the key of its ask, if the caller gave one")
     part: int = Field(description="which pull of its ask it is, from 0")
+    group: Literal["tuned", "control"] | None = Field(
+        None, description="the side of the coin, where there is a control"
+    )
+    propensity: float | None = Field(None, description="how likely that side was")
 
 
 class PullsAnswer(BaseModel):

@@ -12,9 +12,29 @@ from imabo.server.wire import Body, SpacePart, StudyAnswer
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
-class StudyBody(wire.StudyBody):
+class StudyBody(Body):
     """A study to create, or to go on with."""
 
+    model_config = wire.examples({"name": "support-answers", "space": wire.SPACE, "seed": 0})
+
+    name: wire.Text
+    space: SpacePart
+    policy: wire.PolicyPart | None = None
+    oracle: wire.OraclePart | None = None
+    seed: (
+        Annotated[int, Field(ge=0, lt=2**128)]
+        | Annotated[str, Field(pattern=r"^[0-9]{1,39}$")]
+        | None
+    ) = Field(None, description="as text when it may exceed 2^53; drawn when it is left out")
+    reward_range: Ends | None = Field(
+        default=[0.0, 1.0], description="ends of the rewards; null for rewards without ends"
+    )
+    window_s: float | None = Field(None, gt=0)
+    control: dict[str, Any] | None = Field(
+        None, description="as ``PUT .../control`` takes it; so the two below"
+    )
+    exposure: float = Field(1.0, ge=0, le=1)
+    guardrail: dict[str, Any] | None = None
     if_changed: Literal["error", "update", "keep"] = Field(
         "error", description="what to do with a study of that name that was declared otherwise"
     )

@@ -40,6 +40,14 @@ follow from it; what the facts mean is the business of policies. In prose, which
   ``serve`` or ``change`` replaces it whole, and ``load`` hands it out like the beliefs.
 * A study has at most one declaration: a document that ``change`` replaces whole, in the transaction
   of what it declares, and that ``declaration`` hands out. So with the settings that may change.
+* So with its rollout: who is served with a control. ``create`` or ``change`` replaces it. Its
+  version is the ``seq`` of the last one, 0 before the first. ``serve_known`` names the version that
+  it was decided with, and raises ``StaleView`` when there is a newer one: what a rollout says holds
+  for every pull that is committed after it. A pull that was served as the control's (``group``)
+  need not be of an active arm.
+* A study counts the pulls of each group that a coin decided (a ``propensity`` below 1).
+* What the rewards of the groups add up to is kept as a document, which says up to which reward it
+  goes (``keep_lift``). It may be made from the log at any time, and only an older one is replaced.
 * Numbers come back exactly as they went in, and what was loaded never changes afterwards.
 * ``prune`` forgets pulls that are finished and old. The counters keep what they taught; the log and
   the list of pulls no longer have them, nor their keys.
@@ -61,22 +69,29 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Final, Literal
 
-from imabo.arms import ArmState, Origin, Restart, Tally, Totals
+from imabo.arms import ArmState, Group, Origin, Restart, Tally, Totals
 from imabo.errors import RewardConflict
 from imabo.space import Config
-from imabo.stores.history import History, LogEntry, Milestone, PullRecord
+from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
 from imabo.stores.keys import KeyRecord, Keys
 from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.rules import Rewarded, steady
 
 __all__ = [
-    "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired", "History", "KeyRecord",
-    "Keys", "LogEntry", "Milestone", "NewArm", "NewPull", "Outbox", "Placed", "PullRecord",
-    "Rewarded", "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "WebhookRecord",
-    "steady",
+    "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired", "History", "KeptLift",
+    "KeyRecord", "Keys", "LogEntry", "Milestone", "NewArm", "NewPull", "Outbox", "OutcomeRecord",
+    "Placed", "PullRecord", "Rewarded", "Settings", "Snapshot", "StaleView", "Store", "StudyRecord",
+    "WebhookRecord", "steady",
 ]  # fmt: skip
+
+
+NO_STATES: Final[Mapping[int, tuple[ArmState, ArmState | None]]] = MappingProxyType({})
+
+
+SPARE: Final[tuple[ArmState, ArmState | None]] = ("retired", "retired")
 
 
 class StaleView(Exception):
@@ -130,7 +145,8 @@ class ArmRecord:
     """An arm as the store has it.
 
     ``retired_from`` is the state of an arm before the space stopped allowing it and so retired it;
-    it goes back to that state when a later space allows it again.
+    it goes back to that state when a later space allows it again. One that only a control served is
+    retired from the start (``SPARE``): nobody gave it up.
     """
 
     id: int
@@ -149,7 +165,8 @@ class NewPull:
     """A pull to commit; ``number`` counts the study's pulls from 1.
 
     Pulls that one request with a ``key`` asked for have the parts 0, 1, 2, ... ``context_json`` is
-    the context as compact JSON, where the caller has it.
+    the context as compact JSON, where the caller has it. ``propensity`` is the probability that the
+    pull came into its ``group``, in (0, 1].
     """
 
     number: int
@@ -159,6 +176,8 @@ class NewPull:
     part: int = 0
     context: Any = None
     context_json: str | None = None
+    group: Group | None = None
+    propensity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +185,8 @@ class Snapshot:
     """A study at one ``seq``; ``arms`` are all of them, or those changed since an earlier one.
 
     ``beliefs`` is the document that ``serve`` last got, ``memory`` the one that ``serve`` or
-    ``change`` last got; None without one or when it is not newer.
+    ``change`` last got, ``rollout`` that of ``create`` or ``change``; None without one or when it
+    is not newer. ``n_tuned`` and ``n_control`` are the pulls of each group that a coin decided.
     """
 
     study: StudyRecord
@@ -181,6 +201,32 @@ class Snapshot:
     oldest_pending_at: float | None
     beliefs: Mapping[str, Any] | None = None
     memory: Mapping[str, Any] | None = None
+    rollout: Mapping[str, Any] | None = None
+    rollout_seq: int = 0
+    n_tuned: int = 0
+    n_control: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLift:
+    """What the rewards of the groups add up to, up to a reward.
+
+    Args:
+        since: The ``seq`` of the rollout that began the comparison.
+        seq: That of the last reward that is in it, or of the rollout.
+        number: The number of its pull, 0 before the first.
+        document: JSON-safe; means nothing to the store.
+    """
+
+    since: int
+    seq: int
+    number: int
+    document: Mapping[str, Any]
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """How far it goes; a larger one is newer."""
+        return self.since, self.seq, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +252,12 @@ class Change:
     """A change by hand (arm states, a new arm, a new space), or one of the world that was noticed.
 
     ``kind`` and ``data`` go to the log. ``settings`` replaces those of the study, ``declared`` the
-    document of what its code last declared.
+    document of what its code last declared, ``rollout`` the one of its control.
     """
 
-    kind: Literal["state", "arm", "arms", "space", "settings", "drift"]
+    kind: Literal[
+        "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back", "resumed"
+    ]
     data: Mapping[str, Any]
     states: Mapping[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
     arms: Sequence[NewArm] = ()
@@ -218,6 +266,7 @@ class Change:
     memory: Mapping[str, Any] | None = None
     settings: Settings | None = None
     declared: Mapping[str, Any] | None = None
+    rollout: Mapping[str, Any] | None = None
 
 
 class Store(History, Keys, Outbox):
@@ -231,8 +280,11 @@ class Store(History, Keys, Outbox):
     turns_hold_all: bool = False
 
     @abstractmethod
-    def create(self, study: StudyRecord) -> None:
-        """Add a study; ``StudyExists`` when the name is taken."""
+    def create(self, study: StudyRecord, first: Change | None = None) -> None:
+        """Add a study; ``StudyExists`` when the name is taken.
+
+        ``first`` is a change that is made with it, at the time of its creation: it has ``seq`` 1.
+        """
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -282,21 +334,25 @@ class Store(History, Keys, Outbox):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        states: Mapping[int, tuple[ArmState, ArmState | None]] = NO_STATES,
         token: str | None = None,
     ) -> int:
         """Commit pulls, and the arms admitted for them; returns the new ``seq``.
 
         ``mark_at`` (a number of pulls) also copies every arm's counters to its marked ones, as they
         were before these pulls. ``beliefs`` and ``memory`` replace the study's documents; None
-        leaves them. ``token`` says which study is meant, here and below; None is any.
+        leaves them. ``states`` are those of arms that change with it (see ``Change``). ``token``
+        says which study is meant, here and below; None is any.
         """
 
     @abstractmethod
-    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+    def serve_known(
+        self, name: str, *, token: str, at: float, pulls: Sequence[NewPull], rollout: int = 0
+    ) -> Placed:
         """Commit pulls of known arms that were decided from a view of any age; see above.
 
         At least one. They count on from the last pull, whatever their ``number``, and their time is
-        ``steady``.
+        ``steady``. ``rollout`` is the version of the rollout that they were decided with.
         """
 
     @abstractmethod
@@ -337,6 +393,14 @@ class Store(History, Keys, Outbox):
 
         Their rewards stay counted. A pending pull is never forgotten.
         """
+
+    @abstractmethod
+    def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
+        """Keep what rewards add up to, unless what is kept goes as far; no new ``seq``."""
+
+    @abstractmethod
+    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
+        """What was kept, when it goes further than a ``place``."""
 
     def probe(self) -> None:
         """Write something that means nothing, as durably as all else; raises when that fails.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from imabo.arms import PullState
+from imabo.arms import Group, PullState
 
 # Why a pull was served that brought its arm in; the index of such pulls has the same words.
 ADMITTING: Final = ("warmup", "expand", "prepared")
@@ -27,24 +27,48 @@ class PullRecord:
     context: Any = None
     key: str | None = None
     part: int = 0
+    group: Group | None = None
+    propensity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
     """One thing that happened, in the order of ``seq``: ``ask``, ``tell``, ``expire`` or a change.
 
-    For an ask, ``pull`` and ``arm`` say what was served, and ``data`` has its ``context``, its
-    ``key`` and its ``part`` of that key, where it has them; for a tell, ``reward`` is its value.
+    For an ask, ``pull`` and ``arm`` say what was served, ``group`` and ``propensity`` what the coin
+    said where there is a control, and ``data`` has its ``context``, its ``key`` and its ``part`` of
+    that key, where it has them; for a tell, ``reward`` is its value.
     """
 
     seq: int
-    kind: Literal["ask", "tell", "expire", "state", "arm", "arms", "space", "settings", "drift"]
+    kind: Literal[
+        "ask", "tell", "expire", "state", "arm", "arms", "space", "settings", "drift", "control",
+        "rolled back", "resumed",
+    ]  # fmt: skip
     at: float
     pull: int | None = None
     arm: int | None = None
     reason: str | None = None
     reward: float | None = None
     data: Mapping[str, Any] | None = None
+    group: Group | None = None
+    propensity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRecord:
+    """A reward of a request that a coin gave to one of two groups.
+
+    ``seq`` is that of the transaction that recorded the reward; ``propensity`` the probability of
+    the pull's own group, strictly between 0 and 1.
+    """
+
+    seq: int
+    number: int
+    at: float
+    reward: float
+    group: Group
+    propensity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +132,15 @@ class History(ABC):
 
         A pull admitted its arm when its reason is one of ``ADMITTING``. Arms that came in by hand,
         whose reward has not come or whose pull was pruned are left out. Never reads any other pull.
+        """
+
+    @abstractmethod
+    def outcomes(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[OutcomeRecord]:
+        """Rewards of pulls that a coin decided, in order of (seq, number), after such a place.
+
+        Never reads any other pull: those whose propensity is 1, or that have none, do not count.
         """
 
     @abstractmethod

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from imabo.arms import ArmState, Ints, Origin, Restart, Tally, Totals
 from imabo.space import Config
-from imabo.stores.base import ArmRecord, Settings, Snapshot, StudyRecord
-from imabo.stores.history import LogEntry, Milestone, PullRecord
+from imabo.stores.base import ArmRecord, KeptLift, Settings, Snapshot, StudyRecord
+from imabo.stores.history import LogEntry, Milestone, OutcomeRecord, PullRecord
 from imabo.stores.keys import KeyRecord
 
 
@@ -42,6 +42,7 @@ class StudyHead(NamedTuple):
     n_pulls: int
     reward_sum: float
     last_at: float
+    rollout_seq: int
 
 
 class StudyRow(NamedTuple):
@@ -64,6 +65,9 @@ class StudyRow(NamedTuple):
     marked_at: int
     last_at: float
     revision: int | None
+    rollout_seq: int
+    n_tuned: int
+    n_control: int
 
 
 class SpaceRow(NamedTuple):
@@ -83,6 +87,7 @@ class Beside(NamedTuple):
     first_space: str
     beliefs: str | None
     memory: str | None
+    rollout: str | None
     oldest_pending_at: float | None
 
 
@@ -115,6 +120,10 @@ def to_snapshot(
         oldest_pending_at=beside.oldest_pending_at,
         beliefs=load_or_none(beside.beliefs),
         memory=load_or_none(beside.memory),
+        rollout=load_or_none(beside.rollout),
+        rollout_seq=study.rollout_seq,
+        n_tuned=study.n_tuned,
+        n_control=study.n_control,
     )
 
 
@@ -206,6 +215,7 @@ def columns(of: type, table: str = "") -> str:
         'version, space, n_pulls, n_rewards, n_pending, n_arms'
     """
     named = getattr(of, "_fields", None) or [field.name for field in fields(of)]
+    named = ['"group"' if name == "group" else name for name in named]  # a word of SQL
     return ", ".join(f"{table}.{name}" if table else name for name in named)
 
 
@@ -342,10 +352,9 @@ class PullCounts(Sequence[int]):
 
 def to_pull(row: Sequence[Any]) -> PullRecord:
     """A pull, from the columns of its record; the context is JSON."""
-    number, arm, reason, state, served_at, reward, rewarded_at, text, key, part = row
+    number, arm, reason, state, served_at, reward, rewarded_at, text, *rest = row
     context = load_or_none(text)
-    told = (reward, rewarded_at)
-    return PullRecord(number, arm, reason, state, served_at, *told, context, key, part)
+    return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context, *rest)
 
 
 def by_key(rows: Iterable[Sequence[Any]]) -> dict[str, list[PullRecord]]:
@@ -359,11 +368,22 @@ def by_key(rows: Iterable[Sequence[Any]]) -> dict[str, list[PullRecord]]:
 
 def to_entry(row: Sequence[Any]) -> LogEntry:
     """An entry of the log, from the columns of its record; the data is JSON."""
-    seq, kind, at, pull, arm, reason, reward, text, key, part = row
+    seq, kind, at, pull, arm, reason, reward, text, key, part, *coin = row
     data = load_or_none(text)
     if kind == "ask":
         data = ask_data(data, key, part)
-    return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data)
+    return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data, *coin)
+
+
+def to_outcome(row: Sequence[Any]) -> OutcomeRecord:
+    """A reward of a group, from the columns of its record in order."""
+    return OutcomeRecord(*row)
+
+
+def to_lift(row: Sequence[Any]) -> KeptLift:
+    """What rewards add up to, from the columns of its record; the document is JSON."""
+    since, seq, number, text = row
+    return KeptLift(since, seq, number, json.loads(text))
 
 
 def ask_data(context: object, key: str | None, part: int) -> dict[str, Any] | None:

@@ -39,6 +39,12 @@ def numbered(pulls: Sequence[NewPull], first: int) -> list[NewPull]:
     ]
 
 
+def coin_counts(pulls: Sequence[NewPull]) -> tuple[int, int]:
+    """How many of some pulls a coin made tuned, and how many the control's."""
+    coins = [new.group for new in pulls if new.propensity is not None and new.propensity < 1.0]
+    return coins.count("tuned"), coins.count("control")
+
+
 def milestone_width(n_pulls: int) -> int:
     """How many pulls lie between two milestones of a study that has this many.
 

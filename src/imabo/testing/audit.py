@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from imabo.checks import stored_policy
+from imabo.control import Rollout
 from imabo.engine.declaring import ALL_CHANGES, first_settings
 from imabo.policies.base import Policy
 from imabo.stores.base import PullRecord, Snapshot, Store, steady
@@ -28,8 +29,9 @@ class Violation:
 
     ``kind`` says what is concerned: ``numbers`` (a gap or a repetition), ``arms`` (two that are
     equal, or one that is not there), ``pulls`` (a pull that is not what the log says), ``counters``
-    (not the sums over the pulls), ``schedule`` (an arm admitted when none was due, or none when one
-    was) or ``decision`` (another arm than the policy's).
+    (not the sums over the pulls), ``groups`` (not what the coin or the rollout says), ``schedule``
+    (an arm admitted when none was due, or none when one was) or ``decision`` (another arm than the
+    policy's).
     """
 
     kind: str
@@ -187,6 +189,14 @@ def _check_counters(
     found.compare("counters", "pulls, rewards, pending and expired", counted, by_state)
     found.compare("counters", "the totals", totals, recount.totals)
     found.compare("counters", "the restart", snapshot.restart, recount.restart)
+    coins = Counter(pull.group for pull in pulls if (pull.propensity or 1.0) < 1.0)
+    groups = coins["tuned"], coins["control"]
+    found.compare("counters", "the groups", (snapshot.n_tuned, snapshot.n_control), groups)
+    if snapshot.rollout is not None:
+        rollout = Rollout.from_document(snapshot.rollout)
+        facts = ("control", "arm", "exposure", "state")
+        kept, logged = ([getattr(one, f) for f in facts] for one in (rollout, recount.rollout))
+        found.compare("groups", "the rollout", kept, logged)
     found.compare("counters", "marked_at", snapshot.marked_at, recount.marked_at)
     waiting = [pull.served_at for pull in pulls if pull.state == "pending"]
     oldest = min(waiting, default=None)

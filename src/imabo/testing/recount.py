@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
+from imabo.control import Control, Rollout, coin_of
 from imabo.drift import Drift, forget, remember
 from imabo.policies.base import Decision, Draws, Expand, Policy
 from imabo.space import Space
-from imabo.stores.base import ArmRecord, LogEntry, StudyRecord
+from imabo.stores.base import SPARE, ArmRecord, LogEntry, StudyRecord
 
 _ADMITTING: Final = ("warmup", "expand", "prepared")
 
@@ -71,6 +72,7 @@ class Recount:
         self._expired: set[int] = set()
         self.rewards: dict[int, float] = {}
         self.seqs: set[int] = set()
+        self.rollout = Rollout()
         self.view = self._new_view()
 
     @property
@@ -104,6 +106,7 @@ class Recount:
         self.seqs.add(entry.seq)
         data = entry.data or {}
         if entry.kind == "ask" and entry.pull is not None and entry.arm is not None:
+            self._check_group(entry)
             self._ask(entry.pull, entry.arm, entry.reason or "", entry.at)
         elif entry.kind == "tell" and entry.pull is not None and entry.reward is not None:
             self._tell(entry.pull, entry.reward)
@@ -117,6 +120,8 @@ class Recount:
                 self._admit(arm)
             for arm in data["resumed"]:
                 self._put_state(arm, "active")
+        elif entry.kind in ("control", "rolled back", "resumed"):
+            self._roll(entry.kind, data)
         elif entry.kind == "state":
             self._put_state(data["arm"], data["state"])
         elif entry.kind in ("space", "settings"):
@@ -134,19 +139,13 @@ class Recount:
         if number != self.totals.n_pulls + 1:
             n = self.totals.n_pulls
             self._report("numbers", f"pull {number} came when there were {n} pulls")
-        view, draws = self.view, Draws(self._study.seed, number)
+        view = self.view
         if self._policy.watches and view.is_moment:
             view.put_memory(remember(view))
-        decision = self._policy.decide(view, draws)
-        self._check_growth(number, arm, reason, decision)
-        if decision.mark:
-            view.mark()
-            for known in self._books.values():
-                known.marked_rewards, known.marked_sum = known.n_rewards, known.reward_sum
-        if self._is_exact:
-            self._check_choice(number, arm, reason, decision, draws)
-        if reason in _ADMITTING:
-            self._admit(arm)
+        if reason == "control":
+            self._serve_control(number, arm)
+        else:
+            self._decide(number, arm, reason)
         book = self._books.get(arm)
         row = view.row_of(arm)
         if book is None or row is None:
@@ -157,6 +156,68 @@ class Recount:
         view.count_pull(row)
         self._arm_of[number] = arm
         self._pending[number] = at
+
+    def _decide(self, number: int, arm: int, reason: str) -> None:
+        """What the policy decides, and whether it is what was served."""
+        view, draws = self.view, Draws(self._study.seed, number)
+        decision = self._policy.decide(view, draws)
+        self._check_growth(number, arm, reason, decision)
+        if decision.mark:
+            view.mark()
+            for known in self._books.values():
+                known.marked_rewards, known.marked_sum = known.n_rewards, known.reward_sum
+        if self._is_exact:
+            self._check_choice(number, arm, reason, decision, draws)
+        if reason in _ADMITTING:
+            if self._is_spare(arm):
+                self._put_state(arm, "active")
+            else:
+                self._admit(arm)
+
+    # --- the control ----------------------------------------------------------------------------
+
+    def _roll(self, kind: str, data: Mapping[str, Any]) -> None:
+        """A change of the rollout."""
+        if kind == "resumed":
+            self.rollout = replace(self.rollout, state="tuning")
+            return
+        control, arm = data["control"], data["arm"]
+        self.rollout = replace(
+            self.rollout, control=None if control is None else Control.from_dict(control), arm=arm
+        )
+        if kind == "rolled back":
+            self.rollout = replace(self.rollout, state="rolled back")
+        else:
+            self.rollout = replace(self.rollout, exposure=data["exposure"])
+        if arm is not None and arm not in self._books:
+            self._admit(arm)
+
+    def _check_group(self, entry: LogEntry) -> None:
+        """A pull has the group of its coin, with the propensity of that time."""
+        what = f"pull {entry.pull} ({entry.group}, propensity {entry.propensity})"
+        e = self.rollout.chance
+        due = {None: None, "tuned": None if e is None else 1.0 - e, "control": e}
+        if (e is None) != (entry.group is None) or due[entry.group] != entry.propensity:
+            self._report("groups", f"{what} was served when the control had the probability {e}")
+        if (entry.group == "control") != (entry.reason == "control"):
+            self._report("groups", f"{what} was served for the reason {entry.reason}")
+        if self._is_shared or e is None or entry.pull is None:
+            return
+        if self.rollout.group(coin_of(self._study.seed, entry.pull))[0] != entry.group:
+            self._report("groups", f"{what} is not what its coin says")
+
+    def _serve_control(self, number: int, arm: int) -> None:
+        """The control's arm, or a draw of a random control."""
+        if self.rollout.arm not in (None, arm):
+            control = self.rollout.arm
+            self._report("groups", f"pull {number} served arm {arm} and not the control, {control}")
+        if arm not in self._books:
+            self._admit(arm)
+            self._put_state(arm, *SPARE)
+
+    def _is_spare(self, arm: int) -> bool:
+        row = self.view.row_of(arm)
+        return row is not None and self.view.is_spare(row)
 
     def _check_growth(self, number: int, arm: int, reason: str, decision: Decision) -> None:
         """An arm was admitted exactly when the schedule had one due (or was waited for)."""
@@ -171,7 +232,7 @@ class Recount:
                 self._report("schedule", f"{what}, when an arm was due from {decision.source}")
         elif (reason == "warmup") != (decision.source == "warmup"):
             self._report("schedule", f"{what}, when an arm was due from {decision.source}")
-        is_new = arm not in self._books
+        is_new = arm not in self._books or self._is_spare(arm)
         if is_new != (reason in _ADMITTING):
             self._report("schedule", f"{what}; that arm was {'not ' * is_new}there before")
 
@@ -235,14 +296,14 @@ class Recount:
 
     # --- changes by hand ------------------------------------------------------------------------
 
-    def _put_state(self, arm: int, state: ArmState) -> None:
+    def _put_state(self, arm: int, state: ArmState, retired_from: ArmState | None = None) -> None:
         book, row = self._books.get(arm), self.view.row_of(arm)
         if book is None:
             self._report("arms", f"arm {arm} became {state} and is not there")
             return
-        book.state, book.retired_from = state, None
+        book.state, book.retired_from = state, retired_from
         if row is not None:
-            self.view.put_state(row, state)
+            self.view.put_state(row, state, is_spare=(state, retired_from) == SPARE)
 
     def _update_settings(self, after: Mapping[str, Any]) -> None:
         ends = after.get("reward_range", self._study.reward_range)
@@ -260,7 +321,7 @@ class Recount:
             allowed = space.allows(self._records[arm].config)
             if book.state != "retired" and not allowed:
                 book.retired_from, book.state = book.state, "retired"
-            elif book.retired_from is not None and allowed:
+            elif book.retired_from not in (None, "retired") and allowed:
                 book.state, book.retired_from = book.retired_from, None
             n_growing += book.state != "retired"
         totals = self.view.totals
@@ -282,10 +343,16 @@ class Recount:
         )
         for arm, book in self._books.items():
             record = self._records[arm]
-            if book.retired_from is None and self._space.allows(record.config):
+            is_spare = (book.state, book.retired_from) == SPARE
+            if (book.retired_from is None or is_spare) and self._space.allows(record.config):
                 config = self._space.validate(record.config)
                 row = view.admit(
-                    arm, config, state=book.state, mutated=record.mutated, tally=book.tally
+                    arm,
+                    config,
+                    state=book.state,
+                    mutated=record.mutated,
+                    tally=book.tally,
+                    is_spare=is_spare,
                 )
                 view.configs[row] = dict(record.config)
         return view

@@ -18,7 +18,14 @@ from imabo_bench.testing import LateFeedbackContract, MethodContract
 from imabo_bench.testing.methods import ROUNDS, TOY
 from imabo_bench.testing.small import FENCED
 
-SLOW = {"tpe-1", "imoss-tabpfn", "imabo", "imabo-still"}  # they fit a model for each arm
+SLOW = {
+    "tpe-1",
+    "imoss-tabpfn",
+    "imabo",
+    "imabo-still",
+    "imabo-control-5",
+    "imabo-control-10",
+}  # they fit a model for each arm
 TREES = {"stosoo", "hoo-t", "stroquool"}
 LATE = [n for n in method_names() if isinstance(open_method(n), ABTest | Thompson | TPEK)]
 INSTANT = [

@@ -17,6 +17,7 @@ class Served:
 
     key: str
     config: Config
+    group: str | None = None  # tuned or control, of a method that has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,15 @@ class Estimate:
 
 
 class Player(ABC):
-    """One run of a method on one problem."""
+    """One run of a method on one problem.
+
+    Attributes:
+        control: What its control serves, where it has one that is fixed.
+        is_same: Whether it serves everyone alike, its control included.
+    """
+
+    control: Config | None = None
+    is_same: bool = False
 
     @abstractmethod
     def ask(self) -> Served | None:
@@ -68,6 +77,14 @@ class Player(ABC):
     def alarms(self) -> list[int]:
         """Rounds at which the method noticed that the problem had changed."""
         return []
+
+    def lift(self) -> tuple[float, float] | None:
+        """Between which ends the method says that its lift over a control lies; None without."""
+        return None
+
+    def rolled_back(self) -> int | None:
+        """The round in which a guardrail gave up; None where it did not."""
+        return None
 
     def estimate(self) -> Estimate | None:
         """What the method says about the best configuration; None where it says nothing."""

@@ -69,7 +69,7 @@ class StudyPlayer(Player):
         """The study's next pull; its id is the key."""
         pull = self.study.ask()
         self._n_proposals += pull.reason == "expand"
-        return Served(pull.id, pull.config)
+        return Served(pull.id, pull.config, pull.group)
 
     def tell(self, key: str, reward: float) -> None:
         """A reward, at once or later, in any order."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.responses import Response
 
 from imabo.arms import Arm
@@ -48,8 +50,12 @@ async def change_arm(context: Context) -> Response:
     """Pause, resume or retire an arm."""
     body, _ = await context.checked_body(StateBody)
     arm_id = _arm_id(context.params["arm"])
-    verb = {"active": Study.resume, "paused": Study.pause, "retired": Study.retire}[body.state]
-    return respond(arm_document(await context.change_study(lambda study: verb(study, arm_id))))
+    verbs: dict[str, Callable[[Study], Arm]] = {
+        "active": lambda study: study.resume(arm_id),
+        "paused": lambda study: study.pause(arm_id),
+        "retired": lambda study: study.retire(arm_id),
+    }
+    return respond(arm_document(await context.change_study(verbs[body.state])))
 
 
 def _arm_id(text: str) -> int:

@@ -10,14 +10,19 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from imabo.checks import checked_record, stored_oracle, stored_policy
+from imabo.control import Rollout
 from imabo.documents import best_document, study_document
 from imabo.engine.declaring import Settled
+from imabo.engine.rollouts import first_change
 from imabo.errors import StudyExists, UnknownStudy
 from imabo.server.access import may_see, require_name
+from imabo.server.bodies import checked
 from imabo.server.context import Context, in_thread, respond
 from imabo.server.problems import invalid_request, unknown_study
 from imabo.server.registry import Registry
+from imabo.server.routes.control import rollout_of
 from imabo.server.wire import LevelQuery, PruneBody
+from imabo.server.wire_control import ControlBody
 from imabo.server.wire_studies import ChangeBody, StudyBody, changes_of
 from imabo.space import Space
 from imabo.space.scalars import show
@@ -48,6 +53,7 @@ async def create_study(context: Context) -> Response:
     difference, an update of what can be changed, or to go on with it as it is.
     """
     body, sent = await context.checked_body(StudyBody)
+    checked(ControlBody, {key: sent[key] for key in ("control", "guardrail") if key in sent})
     registry = context.parts.registry
     require_name(context.caller, body.name)
 
@@ -64,9 +70,13 @@ async def create_study(context: Context) -> Response:
             created_at=registry.clock(),
             revision=body.revision,
         )
+        rollout = rollout_of(sent)
+        first = None
+        if rollout is not None:
+            first = first_change(Space.from_dict(sent["space"]), rollout, record.created_at)
         try:
             # The store says who of several made it: one.
-            registry.store.create(record)
+            registry.store.create(record, first)
         except StudyExists:
             if registry.is_making(registry.store.load(body.name).study.token):
                 raise StudyExists(
@@ -78,6 +88,8 @@ async def create_study(context: Context) -> Response:
             settled = study.redeclare(
                 record, any_seed=body.seed is None, if_changed=body.if_changed
             )
+            if rollout is not None:
+                _put_first(study, rollout)
             if settled.outcome == "updated":
                 context.parts.insight.forget(study)
         else:
@@ -129,6 +141,15 @@ async def prune(context: Context) -> Response:
     body, _ = await context.checked_body(PruneBody)
     before = _time_of(body.before)
     return respond({"pruned": await context.with_study(lambda study: study.prune(before))})
+
+
+def _put_first(study: Study, rollout: Rollout) -> None:
+    """Give its first control to a study that is older; one that has or had any keeps it."""
+    study.refresh()
+    if study.rollout == Rollout():
+        study.update_control(
+            rollout.control, exposure=rollout.exposure, guardrail=rollout.guardrail
+        )
 
 
 def _read(registry: Registry, name: str) -> dict[str, Any]:

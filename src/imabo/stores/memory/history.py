@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from imabo.stores.history import History, LogEntry, Milestone, PullRecord
+from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
 from imabo.stores.memory.rows import REWARDED, AllRows
 from imabo.stores.rows import ask_data
 
@@ -48,6 +49,23 @@ class MemoryHistory(History):
             came = {arm: i for arm, i in places.items() if study.state[i] == REWARDED}
             return {arm: study.reward[i] for arm, i in came.items()}
 
+    def outcomes(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[OutcomeRecord]:
+        with self._all.lock:
+            study = self._all.study(name)
+            # As they came in is in order of the seq, and of the numbers within one.
+            start = bisect_right(
+                study.outcomes, after, key=lambda i: (study.rewarded_seq[i], i + 1)
+            )
+            return [
+                OutcomeRecord(
+                    study.rewarded_seq[i], i + 1, study.rewarded_at[i], study.reward[i],
+                    *study.coins[i],
+                )
+                for i in study.outcomes[start : start + limit]
+            ]  # fmt: skip
+
     def log(self, name: str) -> Iterator[LogEntry]:
         with self._all.lock:
             study = self._all.study(name)
@@ -57,7 +75,8 @@ class MemoryHistory(History):
                 data = ask_data(pull.context, pull.key, pull.part)
                 what = (pull.number, pull.arm, pull.reason)
                 seq, told_at = study.served_seq[i], pull.rewarded_at
-                entries.append(LogEntry(seq, "ask", pull.served_at, *what, data=data))
+                coin = pull.group, pull.propensity
+                entries.append(LogEntry(seq, "ask", pull.served_at, *what, None, data, *coin))
                 if told_at is not None:
                     seq, reward = study.rewarded_seq[i], pull.reward
                     entries.append(LogEntry(seq, "tell", told_at, pull.number, reward=reward))

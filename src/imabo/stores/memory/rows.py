@@ -6,19 +6,20 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from imabo.arms import ArmState, PullState, Restart, Tally
-from imabo.stores.base import ArmRecord, NewArm, NewPull, StaleView, StudyRecord
+from imabo.arms import ArmState, Group, PullState, Restart, Tally
+from imabo.stores.base import ArmRecord, Change, KeptLift, NewArm, NewPull, StaleView, StudyRecord
 from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
-from imabo.stores.rules import is_milestone, is_wider, superfluous
+from imabo.stores.rules import coin_counts, is_milestone, is_wider, superfluous
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
+_NO_COIN: Final = (None, None)
 
 
 @dataclass(slots=True)
@@ -79,6 +80,12 @@ class StudyRows:
         self.memory: Mapping[str, Any] | None = None
         self.memory_seq = 0
         self.declared: Mapping[str, Any] | None = None
+        self.rollout: Mapping[str, Any] | None = None
+        self.rollout_seq = 0
+        self.lift: KeptLift | None = None
+        self.coins: dict[int, tuple[Group, float]] = {}  # positions of pulls that have a group
+        self.outcomes: list[int] = []  # positions of those that have a reward, as they came in
+        self.n_tuned = self.n_control = 0
         self.events: list[LogEntry] = []
         self.milestones: dict[int, Milestone] = {}  # by their number of pulls, in order
         self.n_rewards = self.n_pending = 0
@@ -125,12 +132,14 @@ class StudyRows:
         if len(keys) < n_keys or any(part < len(self.keyed.get(key, ())) for key, part in keys):
             raise misfit("a key is given twice")
 
-    def check_known(self, token: str, pulls: Sequence[NewPull]) -> None:
+    def check_known(self, token: str, pulls: Sequence[NewPull], rollout: int) -> None:
         """Refuse pulls that must be decided from the newest view."""
-        arms = [self.arms.get(pull.arm) for pull in pulls]
+        tuned = [self.arms.get(pull.arm) for pull in pulls if pull.group != "control"]
         if (
             token != self.record.token
-            or any(arm is None or arm.state != "active" for arm in arms)
+            or rollout != self.rollout_seq
+            or any(arm is None or arm.state != "active" for arm in tuned)
+            or any(pull.arm not in self.arms for pull in pulls)
             or any(pull.key in self.keyed for pull in pulls if pull.key is not None)
         ):
             raise StaleView
@@ -157,11 +166,15 @@ class StudyRows:
                 self.key_of[pull.number - 1] = pull.key, pull.part
             if pull.context is not None:
                 self.contexts[pull.number - 1] = pull.context
+            if pull.group is not None and pull.propensity is not None:
+                self.coins[pull.number - 1] = pull.group, pull.propensity
             arm = self.arms[pull.arm]
             arm.n_pulls += 1
             arm.n_pending += 1
             arm.seq = self.seq
         self.n_pending += len(pulls)
+        n_tuned, n_control = coin_counts(pulls)
+        self.n_tuned, self.n_control = self.n_tuned + n_tuned, self.n_control + n_control
         self.keep_milestone(before, at)
 
     def add_arms(self, arms: Sequence[NewArm]) -> None:
@@ -169,6 +182,32 @@ class StudyRows:
         for new in arms:
             self.arms[new.id] = ArmEntry(new, self.seq)
             self.identities.add(new.identity)
+
+    def put_states(self, states: Mapping[int, tuple[ArmState, ArmState | None]]) -> None:
+        """Set the states of arms that are there."""
+        for arm_id, (state, retired_from) in states.items():
+            arm = self.arms[arm_id]
+            arm.state, arm.retired_from, arm.seq = state, retired_from, self.seq
+
+    def change(self, change: Change, at: float) -> None:
+        """Do what a change says, which is the next thing that happens."""
+        self.check_arms(change.arms, change.states)
+        self.seq += 1
+        self.last_at = at
+        self.add_arms(change.arms)
+        self.put_states(change.states)
+        if change.space is not None and change.restart is not None:
+            self.spaces.append(change.space)
+            self.restart = change.restart
+        if change.memory is not None:
+            self.memory, self.memory_seq = change.memory, self.seq
+        if change.rollout is not None:
+            self.rollout, self.rollout_seq = change.rollout, self.seq
+        if change.settings is not None:
+            self.record = replace(self.record, **asdict(change.settings))
+        if change.declared is not None:
+            self.declared = change.declared
+        self.events.append(LogEntry(self.seq, change.kind, at, data=change.data))
 
     def keep_milestone(self, before: int, at: float) -> None:
         """Keep a milestone when there were so many pulls before, and the one for now is due."""
@@ -205,13 +244,19 @@ class StudyRows:
             context=self.contexts.get(position),
             key=key,
             part=part,
+            group=self.coins.get(position, _NO_COIN)[0],
+            propensity=self.coins.get(position, _NO_COIN)[1],
         )
 
     def forget(self, positions: Iterable[int]) -> None:
         """Prune pulls; the columns keep their length."""
-        for i in positions:
+        gone = set(positions)
+        if self.outcomes:
+            self.outcomes = [i for i in self.outcomes if i not in gone]
+        for i in gone:
             self.state[i] = PRUNED
             self.contexts.pop(i, None)
+            self.coins.pop(i, None)
             key, _ = self.key_of.pop(i, (None, 0))
             if key is not None:
                 left = [place for place in self.keyed.pop(key) if place != i]

@@ -6,16 +6,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
 
-from imabo.arms import Totals
+from imabo.arms import ArmState, Totals
 from imabo.errors import RewardConflict
 from imabo.stores.base import (
+    NO_STATES,
     ArmRecord,
     Change,
     Expired,
+    KeptLift,
     NewArm,
     NewPull,
     Placed,
@@ -50,15 +51,19 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
     def __init__(self) -> None:
         self._all = AllRows()
 
-    def create(self, study: StudyRecord) -> None:
+    def create(self, study: StudyRecord, first: Change | None = None) -> None:
         with self._all.lock:
             self._all.check()
             if study.name in self._all.studies:
                 raise study_exists(study.name)
             if self.find(study.token) is not None:
                 raise misfit(f"the token {study.token!r} is another study's")
-            self._all.studies[study.name] = StudyRows(study)
+            made = StudyRows(study)
             self._all.add_event("created", {}, study.created_at, study.name, study)
+            if first is not None:
+                made.change(first, study.created_at)
+                self._all.add_event(first.kind, first.data, study.created_at, study.name, study)
+            self._all.studies[study.name] = made
 
     def names(self) -> list[str]:
         with self._all.lock:
@@ -103,6 +108,10 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 oldest_pending_at=study.oldest_pending_at(),
                 beliefs=study.beliefs if study.beliefs_seq > since else None,
                 memory=study.memory if study.memory_seq > since else None,
+                rollout=study.rollout if study.rollout_seq > since else None,
+                rollout_seq=study.rollout_seq,
+                n_tuned=study.n_tuned,
+                n_control=study.n_control,
             )
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
@@ -121,12 +130,13 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        states: Mapping[int, tuple[ArmState, ArmState | None]] = NO_STATES,
         token: str | None = None,
     ) -> int:
         with self._all.lock:
             study = self._all.study(name, token)
             study.check(seq)
-            study.check_arms(arms, [pull.arm for pull in pulls])
+            study.check_arms(arms, [*states, *(pull.arm for pull in pulls)])
             study.check_pulls(pulls)
             study.seq += 1
             study.last_at = at
@@ -141,14 +151,18 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                     arm.seq = study.seq
             if arms:
                 study.add_arms(arms)
+            if states:
+                study.put_states(states)
             study.add_pulls(pulls, at)
             return study.seq
 
-    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+    def serve_known(
+        self, name: str, *, token: str, at: float, pulls: Sequence[NewPull], rollout: int = 0
+    ) -> Placed:
         with self._all.lock:
             study = self._all.study(name)
             first = len(study.arm) + 1
-            study.check_known(token, pulls)
+            study.check_known(token, pulls, rollout)
             study.seq += 1
             study.last_at = steady(at, study.last_at)
             study.add_pulls(numbered(pulls, first), study.last_at)
@@ -192,6 +206,8 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
         study.n_rewards += 1
         study.n_pending -= was_pending
         study.reward_sum += reward
+        if study.coins.get(position, ("", 1.0))[1] < 1.0:
+            study.outcomes.append(position)
         arm = study.arms[study.arm[position]]
         arm.n_rewards += 1
         arm.n_pending -= was_pending
@@ -230,25 +246,20 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
         with self._all.lock:
             study = self._all.study(name, token)
             study.check(seq)
-            study.check_arms(change.arms, change.states)
-            study.seq += 1
-            study.last_at = at
-            study.add_arms(change.arms)
-            for arm_id, (state, retired_from) in change.states.items():
-                arm = study.arms[arm_id]
-                arm.state, arm.retired_from, arm.seq = state, retired_from, study.seq
-            if change.space is not None and change.restart is not None:
-                study.spaces.append(change.space)
-                study.restart = change.restart
-            if change.memory is not None:
-                study.memory, study.memory_seq = change.memory, study.seq
-            if change.settings is not None:
-                study.record = replace(study.record, **asdict(change.settings))
-            if change.declared is not None:
-                study.declared = change.declared
-            study.events.append(LogEntry(study.seq, change.kind, at, data=change.data))
+            study.change(change, at)
             self._all.add_event(change.kind, change.data, at, name, study.record)
             return study.seq
+
+    def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
+        with self._all.lock:
+            study = self._all.study(name, token)
+            if study.lift is None or lift.place > study.lift.place:
+                study.lift = lift
+
+    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
+        with self._all.lock:
+            kept = self._all.study(name).lift
+            return kept if kept is not None and kept.place > after else None
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
         """See ``Store.prune``; the columns keep their length, about 60 bytes a pull."""

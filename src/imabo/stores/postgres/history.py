@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from imabo.stores.history import History, LogEntry, Milestone, PullRecord
+from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
 from imabo.stores.postgres import statements
 from imabo.stores.postgres.connections import Connections, Found
-from imabo.stores.rows import by_key, to_change, to_entry, to_milestone, to_pull
+from imabo.stores.rows import by_key, to_change, to_entry, to_milestone, to_outcome, to_pull
 
 LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 
@@ -48,6 +48,12 @@ class PostgresHistory(History):
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
         rows = self._of(name, statements.FIRST_REWARDS, arms=list(arms))
         return {arm: reward for arm, reward in rows if reward is not None}
+
+    def outcomes(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[OutcomeRecord]:
+        place = {"seq": after[0], "number": after[1], "limit": limit}
+        return [to_outcome(row) for row in self._of(name, statements.OUTCOMES, **place)]
 
     def log(self, name: str) -> Iterator[LogEntry]:
         """See ``History.log``; on a connection of its own that holds nobody up.

@@ -245,6 +245,39 @@ STEPS: Final[Steps] = (
         )
         """,
     ),
+    (
+        # The version of the rollout is in the row that every write reads anyway.
+        """
+        ALTER TABLE imabo_studies
+            ADD COLUMN rollout_seq BIGINT NOT NULL DEFAULT 0,
+            ADD COLUMN n_tuned BIGINT NOT NULL DEFAULT 0,
+            ADD COLUMN n_control BIGINT NOT NULL DEFAULT 0
+        """,
+        """
+        CREATE TABLE imabo_rollouts (
+            study BIGINT PRIMARY KEY REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            seq BIGINT NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE imabo_lifts (
+            study BIGINT PRIMARY KEY REFERENCES imabo_studies (id) ON DELETE CASCADE,
+            since BIGINT NOT NULL,
+            seq BIGINT NOT NULL,
+            number BIGINT NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+        """
+        ALTER TABLE imabo_pulls ADD COLUMN "group" TEXT, ADD COLUMN propensity DOUBLE PRECISION
+        """,
+        # One entry for each reward of a request that a coin gave to one of the groups.
+        """
+        CREATE INDEX imabo_pulls_outcomes ON imabo_pulls (study, rewarded_seq, number)
+        WHERE state = 'rewarded' AND propensity < 1.0
+        """,
+    ),
 )
 
 VERSION_TABLE: Final = """

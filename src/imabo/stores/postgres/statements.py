@@ -65,6 +65,7 @@ LOAD: Final = _sql(f"""
         (SELECT space FROM imabo_spaces WHERE study = s.id AND version = 1),
         (SELECT document FROM imabo_beliefs AS b WHERE study = s.id AND b.seq > %(since)s),
         (SELECT document FROM imabo_memories AS m WHERE study = s.id AND m.seq > %(since)s),
+        (SELECT document FROM imabo_rollouts AS r WHERE study = s.id AND r.seq > %(since)s),
         (SELECT served_at FROM imabo_pulls AS p WHERE p.state = 'pending' AND p.study = s.id
             AND p.served_at >= CASE WHEN s.id = %(bound_study)s AND s.last_at >= %(bound)s
                 THEN %(bound)s ELSE '-infinity'::float8 END
@@ -105,12 +106,14 @@ def _serve(
 ) -> bytes:
     return _sql(f"""
         WITH {first} inserted AS (
-            INSERT INTO imabo_pulls (study, number, arm, reason, key, part, context, state,
-                served_at, served_seq)
-            SELECT {study}, {number}, arm, reason, key, part, context, 'pending', {at}, {seq}
+            INSERT INTO imabo_pulls (study, number, arm, reason, key, part, context, "group",
+                propensity, state, served_at, served_seq)
+            SELECT {study}, {number}, arm, reason, key, part, context, "group", propensity,
+                'pending', {at}, {seq}
             FROM unnest(%(number)s::bigint[], %(arm)s::bigint[], %(reason)s::text[],
-                %(key)s::text[], %(part)s::integer[], %(context)s::text[])
-                AS pull (number, arm, reason, key, part, context)
+                %(key)s::text[], %(part)s::integer[], %(context)s::text[], %(group)s::text[],
+                %(propensity)s::float8[])
+                AS pull (number, arm, reason, key, part, context, "group", propensity)
             WHERE {is_there}
         ), counted AS (
             UPDATE imabo_arms SET n_pulls = n_pulls + served.n, n_pending = n_pending + served.n,
@@ -120,7 +123,8 @@ def _serve(
             RETURNING id
         )
         UPDATE imabo_studies SET seq = {seq}, last_at = {at}, n_pulls = n_pulls + %(n)s,
-            n_pending = n_pending + %(n)s, marked_at = coalesce(%(mark_at)s, marked_at)
+            n_pending = n_pending + %(n)s, marked_at = coalesce(%(mark_at)s, marked_at),
+            n_tuned = n_tuned + %(n_tuned)s, n_control = n_control + %(n_control)s
         WHERE id = {study}
         RETURNING (SELECT count(*) FROM counted) AS n_counted, {_NOTIFIED}, seq,
             n_pulls - %(n)s AS before, last_at
@@ -143,13 +147,15 @@ SERVE_AT_ONCE: Final = _serve(
     is_there="(SELECT id FROM current) IS NOT NULL",
 )
 # And for a view of any age: the numbers, the seq and the time come from the study's row. An arm
-# that is paused while this waits for the row is served once more.
+# that is paused while this waits for the row is served once more. The rollout is not: after the
+# wait, PostgreSQL looks at the row again. An arm that only the control serves may have any state.
 SERVE_KNOWN: Final = _serve(
     "(SELECT id FROM newest)",
     first=f"""newest AS (
         SELECT id, n_pulls, seq + 1 AS seq, {_STEADY_AT} AS at FROM imabo_studies AS s
-        WHERE name = %(name)s AND token = %(token)s
-        AND ({_N_SERVED} AND a.state = 'active') = cardinality(%(served)s::bigint[])
+        WHERE name = %(name)s AND token = %(token)s AND rollout_seq = %(rollout)s
+        AND ({_N_SERVED} AND (a.state = 'active' OR a.id = ANY (%(controls)s::bigint[])))
+            = cardinality(%(served)s::bigint[])
         FOR NO KEY UPDATE
     ),""",
     is_there="(SELECT id FROM newest) IS NOT NULL",
@@ -184,12 +190,12 @@ INSERT_EVENT: Final = _sql("""
     INSERT INTO imabo_events (study, seq, kind, at, data)
     VALUES (%(study)s, %(seq)s, %(kind)s, %(at)s, %(data)s)
 """)
-PUT_BELIEFS, PUT_MEMORY = (
+PUT_BELIEFS, PUT_MEMORY, PUT_ROLLOUT = (
     _sql(f"""
         INSERT INTO {table} (study, seq, document) VALUES (%(study)s, %(seq)s, %(document)s)
         ON CONFLICT (study) DO UPDATE SET seq = excluded.seq, document = excluded.document
     """)
-    for table in ("imabo_beliefs", "imabo_memories")
+    for table in ("imabo_beliefs", "imabo_memories", "imabo_rollouts")
 )
 PUT_SETTINGS: Final = _sql("""
     UPDATE imabo_studies SET reward_low = %(reward_low)s, reward_high = %(reward_high)s,
@@ -199,6 +205,17 @@ PUT_SETTINGS: Final = _sql("""
 PUT_DECLARATION: Final = _sql("""
     INSERT INTO imabo_declarations (study, document) VALUES (%(study)s, %(document)s)
     ON CONFLICT (study) DO UPDATE SET document = excluded.document
+""")
+ROLLOUT_SEQ: Final = _sql("UPDATE imabo_studies SET rollout_seq = %(seq)s WHERE id = %(study)s")
+KEEP_LIFT: Final = _sql("""
+    INSERT INTO imabo_lifts AS kept VALUES (%(study)s, %(since)s, %(seq)s, %(number)s, %(document)s)
+    ON CONFLICT (study) DO UPDATE SET since = excluded.since, seq = excluded.seq,
+        number = excluded.number, document = excluded.document
+    WHERE (excluded.since, excluded.seq, excluded.number) > (kept.since, kept.seq, kept.number)
+""")
+KEPT_LIFT: Final = _sql(f"""
+    SELECT since, seq, number, document FROM imabo_lifts WHERE study = {_OF_NAME}
+    AND (since, seq, number) > (%(since)s, %(seq)s, %(number)s)
 """)
 ADVANCE: Final = _sql(f"""
     UPDATE imabo_studies SET seq = %(seq)s, last_at = %(at)s WHERE id = %(study)s
@@ -300,15 +317,21 @@ FIRST_REWARDS: Final = _sql(f"""
         AND reason IN ('warmup', 'expand', 'prepared') ORDER BY number LIMIT 1
     ) AS first
 """)
+OUTCOMES: Final = _sql(f"""
+    SELECT rewarded_seq, number, rewarded_at, reward, "group", propensity FROM imabo_pulls
+    WHERE study = {_OF_NAME} AND state = 'rewarded' AND propensity < 1.0
+    AND (rewarded_seq, number) > (%(seq)s, %(number)s) ORDER BY rewarded_seq, number LIMIT %(limit)s
+""")
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all. With
 # HOLD the server keeps the rows and lets go of its snapshot, so that a slow reader is no burden.
 LOG: Final = _sql("""
     DECLARE imabo_log NO SCROLL CURSOR WITH HOLD FOR SELECT * FROM (
         SELECT served_seq AS seq, 'ask' AS kind, served_at AS at, number, arm, reason,
-            NULL::float8 AS reward, context AS data, key, part
+            NULL::float8 AS reward, context AS data, key, part, "group", propensity
         FROM imabo_pulls WHERE study = %(study)s
         UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
-            NULL, NULL FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
+            NULL, NULL, NULL, NULL
+        FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
         UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
         FROM imabo_events WHERE study = %(study)s
     ) AS entries WHERE (seq, number) > (%(seq)s, %(number)s) ORDER BY seq, number

@@ -10,13 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
-from imabo.arms import Restart
+from imabo.arms import ArmState, Restart
 from imabo.errors import RewardConflict, StoreError
 from imabo.settings import check_count, check_number
 from imabo.stores.base import (
+    NO_STATES,
     ArmRecord,
     Change,
     Expired,
+    KeptLift,
     NewArm,
     NewPull,
     Placed,
@@ -45,9 +47,18 @@ from imabo.stores.rows import (
     of_settings,
     of_space,
     of_study,
+    to_lift,
     to_snapshot,
 )
-from imabo.stores.rules import RewardCount, Rewarded, is_milestone, is_wider, numbered, superfluous
+from imabo.stores.rules import (
+    RewardCount,
+    Rewarded,
+    coin_counts,
+    is_milestone,
+    is_wider,
+    numbered,
+    superfluous,
+)
 
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again
 _SPACE_AT: Final = len(StudyRow._fields)  # where a row of LOAD goes on with the space
@@ -90,13 +101,16 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
 
     # --- studies --------------------------------------------------------------------------------
 
-    def create(self, study: StudyRecord) -> None:
+    def create(self, study: StudyRecord, first: Change | None = None) -> None:
         with self._connections.writing(statements.CREATE, of_study(study)) as (db, found):
             if not found:
                 raise study_exists(study.name)
             made = found[0][0]
             db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
             add_study_event(db, made, "created", {}, study.created_at)
+            if first is not None:
+                here = {"study": made, "seq": 1, "payload": None}
+                _change(db, here, first, study.created_at)
             db.execute(statements.NOTIFY, {"payload": self._connections.words(made)})
 
     def names(self) -> list[str]:
@@ -151,6 +165,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        states: Mapping[int, tuple[ArmState, ArmState | None]] = NO_STATES,
         token: str | None = None,
     ) -> int:
         documents = [(statements.PUT_BELIEFS, beliefs), (statements.PUT_MEMORY, memory)]
@@ -159,7 +174,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
-        is_plain = not (arms or mark_at is not None or written or is_due)
+        is_plain = not (arms or states or mark_at is not None or written or is_due)
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             meant = {"name": name, "token": token, "payload": self._connections.payload(0)}
@@ -171,6 +186,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             if mark_at is not None:
                 db.execute(statements.MARK_ARMS, here)
             _insert_arms(db, here, arms)
+            _put_states(db, here, states)
             for put, document in written:
                 db.execute(put, here | document)
             (row,) = db.execute(statements.SERVE, served | here).fetchall()
@@ -179,10 +195,15 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
                 _keep_milestone(db, study.id, before, after, at)
         return seq + 1
 
-    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+    def serve_known(
+        self, name: str, *, token: str, at: float, pulls: Sequence[NewPull], rollout: int = 0
+    ) -> Placed:
         if self._connections.holds(name):
             raise misfit("a turn decides from the newest view, and serves with serve()")
-        wanted = {"name": name, "token": token, "mark_at": None}
+        tuned = {new.arm for new in pulls if new.group != "control"}
+        controls = [new.arm for new in pulls if new.arm not in tuned]
+        wanted: dict[str, Any] = {"name": name, "token": token, "mark_at": None}
+        wanted |= {"rollout": rollout, "controls": controls}
         payload = {"payload": self._connections.payload(0)}
         served = _served(numbered(pulls, 1), at) | wanted | payload
         rows = self._connections.write_once(statements.SERVE_KNOWN, served)
@@ -200,31 +221,8 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
     def change(
         self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
     ) -> int:
-        event = {"kind": change.kind, "at": at, "data": dump(change.data)}
-        states = change.states.values()
-        changed = {
-            "arm": list(change.states),
-            "state": [state for state, _ in states],
-            "retired_from": [retired_from for _, retired_from in states],
-        }
         with self._connections.locking(name, token) as (db, study):
-            here = self._advanced(study, seq)
-            _insert_arms(db, here, change.arms)
-            if states:
-                done = db.execute(statements.CHANGE_ARMS, here | changed)
-                _check_arms(done.rowcount, change.states)
-            if change.space is not None and change.restart is not None:
-                space = of_space(study.id, change.space, change.restart)
-                db.execute(statements.INSERT_SPACE, space)
-            if change.memory is not None:
-                db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
-            if change.settings is not None:
-                db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
-            if change.declared is not None:
-                db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
-            db.execute(statements.INSERT_EVENT, here | event)
-            add_study_event(db, study.id, change.kind, change.data, at)
-            db.execute(statements.ADVANCE, here | event)
+            _change(db, self._advanced(study, seq), change, at)
         return seq + 1
 
     def _advanced(self, study: StudyHead, seq: int) -> dict[str, Any]:
@@ -289,6 +287,19 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             wanted = {"study": study.id, "before": before, "limit": limit}
             return db.execute(statements.PRUNE, wanted).rowcount
 
+    # --- what rewards add up to -----------------------------------------------------------------
+
+    def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
+        place = {"since": lift.since, "seq": lift.seq, "number": lift.number}
+        kept = place | {"document": dump(lift.document)}
+        with self._connections.locking(name, token) as (db, study):
+            db.execute(statements.KEEP_LIFT, kept | {"study": study.id})
+
+    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
+        since, seq, number = after
+        rows = self._of(name, statements.KEPT_LIFT, since=since, seq=seq, number=number)
+        return to_lift(rows[0]) if rows else None
+
     # --- the store itself -----------------------------------------------------------------------
 
     def probe(self) -> None:
@@ -327,7 +338,12 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
 def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
     """What the statements that serve take."""
     counts = Counter([new.arm for new in pulls])
+    n_tuned, n_control = coin_counts(pulls)
     return {
+        "group": [new.group for new in pulls],
+        "propensity": [new.propensity for new in pulls],
+        "n_tuned": n_tuned,
+        "n_control": n_control,
         "at": at,
         "n": len(pulls),
         "number": [new.number for new in pulls],
@@ -341,6 +357,45 @@ def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
         "served": list(counts),
         "served_n": list(counts.values()),
     }
+
+
+def _change(db: LimitedConnection, here: Mapping[str, Any], change: Change, at: float) -> None:
+    """Do what a change says; ``here`` are the study and the new ``seq``."""
+    event = {"kind": change.kind, "at": at, "data": dump(change.data)}
+    _insert_arms(db, here, change.arms)
+    _put_states(db, here, change.states)
+    if change.space is not None and change.restart is not None:
+        space = of_space(here["study"], change.space, change.restart)
+        db.execute(statements.INSERT_SPACE, space)
+    documents = [(statements.PUT_MEMORY, change.memory), (statements.PUT_ROLLOUT, change.rollout)]
+    for put, document in documents:
+        if document is not None:
+            db.execute(put, {**here, "document": dump(document)})
+    if change.rollout is not None:
+        db.execute(statements.ROLLOUT_SEQ, here)
+    if change.settings is not None:
+        db.execute(statements.PUT_SETTINGS, {**here, **of_settings(change.settings)})
+    if change.declared is not None:
+        db.execute(statements.PUT_DECLARATION, {**here, "document": dump(change.declared)})
+    db.execute(statements.INSERT_EVENT, {**here, **event})
+    add_study_event(db, here["study"], change.kind, change.data, at)
+    db.execute(statements.ADVANCE, {**here, **event})
+
+
+def _put_states(
+    db: LimitedConnection,
+    here: Mapping[str, Any],
+    states: Mapping[int, tuple[ArmState, ArmState | None]],
+) -> None:
+    if not states:
+        return
+    changed = {
+        "arm": list(states),
+        "state": [state for state, _ in states.values()],
+        "retired_from": [retired_from for _, retired_from in states.values()],
+    }
+    done = db.execute(statements.CHANGE_ARMS, {**here, **changed})
+    _check_arms(done.rowcount, states)
 
 
 def _check_arms(n_found: int, arms: Collection[int]) -> None:

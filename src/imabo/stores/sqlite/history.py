@@ -7,8 +7,16 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from imabo.stores.history import History, LogEntry, Milestone, PullRecord
-from imabo.stores.rows import by_key, dump, to_change, to_entry, to_milestone, to_pull
+from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
+from imabo.stores.rows import (
+    by_key,
+    dump,
+    to_change,
+    to_entry,
+    to_milestone,
+    to_outcome,
+    to_pull,
+)
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import Connections, Row, head_of
 
@@ -45,6 +53,12 @@ class SQLiteHistory(History):
     def first_rewards(self, name: str, arms: Sequence[int]) -> dict[int, float]:
         rows = self._of(name, statements.FIRST_REWARDS, arms=dump(list(arms)))
         return {arm: reward for arm, reward in rows if reward is not None}
+
+    def outcomes(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[OutcomeRecord]:
+        place = {"seq": after[0], "number": after[1], "limit": limit}
+        return [to_outcome(row) for row in self._of(name, statements.OUTCOMES, **place)]
 
     def log(self, name: str) -> Iterator[LogEntry]:
         with self._connections.reading() as db:

@@ -226,6 +226,35 @@ STEPS: Final[Steps] = (
         )
         """,
     ),
+    (
+        # The version of the rollout is in the row that every write reads anyway.
+        "ALTER TABLE studies ADD COLUMN rollout_seq INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE studies ADD COLUMN n_tuned INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE studies ADD COLUMN n_control INTEGER NOT NULL DEFAULT 0",
+        """
+        CREATE TABLE rollouts (
+            study INTEGER PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+        """
+        CREATE TABLE lifts (
+            study INTEGER PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+            since INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            document TEXT NOT NULL
+        )
+        """,
+        """ALTER TABLE pulls ADD COLUMN "group" TEXT""",
+        "ALTER TABLE pulls ADD COLUMN propensity REAL",
+        # One entry for each reward of a request that a coin gave to one of the groups.
+        """
+        CREATE INDEX pulls_outcomes ON pulls (study, rewarded_seq, number)
+        WHERE state = 'rewarded' AND propensity < 1.0
+        """,
+    ),
 )
 
 

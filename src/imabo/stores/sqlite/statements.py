@@ -29,6 +29,7 @@ BESIDE: Final = """
     SELECT (SELECT space FROM spaces WHERE study = :study AND version = 1),
         (SELECT document FROM beliefs WHERE study = :study AND seq > :since),
         (SELECT document FROM memories WHERE study = :study AND seq > :since),
+        (SELECT document FROM rollouts WHERE study = :study AND seq > :since),
         (SELECT served_at FROM pulls WHERE study = :study AND state = 'pending'
             ORDER BY served_at LIMIT 1)
 """
@@ -44,7 +45,8 @@ SOME_ARMS: Final = f"""
 
 ADVANCE: Final = "UPDATE studies SET seq = seq + 1, last_at = ? WHERE id = ? AND seq = ?"
 COUNT_PULLS: Final = """
-    UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1 WHERE id = ?2
+    UPDATE studies SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1,
+        n_tuned = n_tuned + ?2, n_control = n_control + ?3 WHERE id = ?4
 """
 MARK_STUDY: Final = "UPDATE studies SET marked_at = :mark_at WHERE id = :study"
 MARK_ARMS: Final = """
@@ -55,13 +57,26 @@ N_ACTIVE: Final = """
     SELECT count(*) FROM arms WHERE study = :study AND state = 'active'
     AND id IN (SELECT value FROM json_each(:ids))
 """
+PUT_ROLLOUT: Final = "INSERT OR REPLACE INTO rollouts VALUES (:study, :seq, :document)"
+ROLLOUT_SEQ: Final = "UPDATE studies SET rollout_seq = :seq WHERE id = :study"
+KEEP_LIFT: Final = """
+    INSERT INTO lifts VALUES (:study, :since, :seq, :number, :document)
+    ON CONFLICT (study) DO UPDATE SET since = excluded.since, seq = excluded.seq,
+        number = excluded.number, document = excluded.document
+    WHERE (excluded.since, excluded.seq, excluded.number) > (since, seq, number)
+"""
+KEPT_LIFT: Final = """
+    SELECT since, seq, number, document FROM lifts
+    WHERE study = :study AND (since, seq, number) > (:since, :seq, :number)
+"""
 INSERT_ARM: Final = """
     INSERT INTO arms (study, seq, id, config, identity, origin, parent, mutated, admitted_at, state)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'active')
 """
 INSERT_PULLS: Final = """
-    INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq, key, part, context)
-    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)
+    INSERT INTO pulls (study, number, arm, reason, state, served_at, served_seq, key, part, context,
+        "group", propensity)
+    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?)
 """
 COUNT_ARMS: Final = """
     UPDATE arms SET n_pulls = n_pulls + ?1, n_pending = n_pending + ?1, seq = ?2
@@ -162,13 +177,21 @@ FIRST_REWARDS: Final = """
     AND reason IN ('warmup', 'expand', 'prepared')
     AND arm IN (SELECT value FROM json_each(:arms)) ORDER BY number DESC
 """
+OUTCOMES: Final = """
+    SELECT rewarded_seq, number, rewarded_at, reward, "group", propensity
+    FROM pulls INDEXED BY pulls_outcomes
+    WHERE study = :study AND state = 'rewarded' AND propensity < 1.0
+    AND (rewarded_seq, number) > (:seq, :number) ORDER BY rewarded_seq, number LIMIT :limit
+"""
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 LOG: Final = """
     SELECT * FROM (
-        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context, key, part
+        SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context, key, part,
+            "group", propensity
         FROM pulls WHERE study = :study
         UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
-            NULL, NULL FROM pulls WHERE study = :study AND state = 'rewarded'
+            NULL, NULL, NULL, NULL
+        FROM pulls WHERE study = :study AND state = 'rewarded'
         UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
         FROM events WHERE study = :study
     ) WHERE (seq, number) > (:seq, :number) ORDER BY seq, number

@@ -11,13 +11,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from imabo.arms import Restart
+from imabo.arms import ArmState, Restart
 from imabo.errors import RewardConflict, StoreError
 from imabo.settings import check_number
 from imabo.stores.base import (
+    NO_STATES,
     ArmRecord,
     Change,
     Expired,
+    KeptLift,
     NewArm,
     NewPull,
     Placed,
@@ -36,9 +38,18 @@ from imabo.stores.rows import (
     of_settings,
     of_space,
     of_study,
+    to_lift,
     to_snapshot,
 )
-from imabo.stores.rules import Rewarded, is_milestone, is_wider, numbered, steady, superfluous
+from imabo.stores.rules import (
+    Rewarded,
+    coin_counts,
+    is_milestone,
+    is_wider,
+    numbered,
+    steady,
+    superfluous,
+)
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
 from imabo.stores.sqlite.history import SQLiteHistory
@@ -79,13 +90,15 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
 
     # --- studies --------------------------------------------------------------------------------
 
-    def create(self, study: StudyRecord) -> None:
+    def create(self, study: StudyRecord, first: Change | None = None) -> None:
         with self._connections.writing() as db:
             if db.execute(statements.HEAD, (study.name,)).fetchone() is not None:
                 raise study_exists(study.name)
             made = db.execute(statements.CREATE, of_study(study)).lastrowid or 0
             db.execute(statements.INSERT_SPACE, of_space(made, study.space, Restart()))
             add_study_event(db, made, "created", {}, study.created_at)
+            if first is not None:
+                _change(db, made, first, 0, study.created_at)
 
     def names(self) -> list[str]:
         with self._connections.reading() as db:
@@ -139,6 +152,7 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
         mark_at: int | None = None,
         beliefs: Mapping[str, Any] | None = None,
         memory: Mapping[str, Any] | None = None,
+        states: Mapping[int, tuple[ArmState, ArmState | None]] = NO_STATES,
         token: str | None = None,
     ) -> int:
         with self._connections.writing() as db:
@@ -148,6 +162,8 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
                 db.execute(statements.MARK_STUDY, {"study": study, "mark_at": mark_at})
                 db.execute(statements.MARK_ARMS, here)
             _insert_arms(db, study, seq + 1, arms)
+            if states:
+                _put_states(db, study, seq + 1, states)
             _insert_pulls(db, study, seq + 1, pulls, at)
             if beliefs is not None:
                 db.execute(statements.PUT_BELIEFS, here | {"document": dump(beliefs)})
@@ -155,13 +171,16 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
                 db.execute(statements.PUT_MEMORY, here | {"document": dump(memory)})
             return seq + 1
 
-    def serve_known(self, name: str, *, token: str, at: float, pulls: Sequence[NewPull]) -> Placed:
+    def serve_known(
+        self, name: str, *, token: str, at: float, pulls: Sequence[NewPull], rollout: int = 0
+    ) -> Placed:
         with self._connections.writing() as db:
             study = head_of(db, name)
-            arms = {pull.arm for pull in pulls}
+            # The control is served whatever its state.
+            arms = {pull.arm for pull in pulls if pull.group != "control"}
             named = {"study": study.id, "ids": json.dumps(list(arms))}
             (n_active,) = db.execute(statements.N_ACTIVE, named).fetchone()
-            if token != study.token or n_active != len(arms):
+            if (token, rollout) != (study.token, study.rollout_seq) or n_active != len(arms):
                 raise StaleView
             at = steady(at, study.last_at)
             _advance(db, study.id, study.seq, at)
@@ -176,24 +195,7 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
         self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
     ) -> int:
         with self._connections.writing() as db:
-            study = head_of(db, name, token).id
-            here = _advance(db, study, seq, at)
-            _insert_arms(db, study, seq + 1, change.arms)
-            states = [(*both, seq + 1, study, arm) for arm, both in change.states.items()]
-            _check_arms(db.executemany(statements.CHANGE_ARMS, states), change.states)
-            if change.space is not None and change.restart is not None:
-                space = of_space(study, change.space, change.restart)
-                db.execute(statements.INSERT_SPACE, space)
-            if change.memory is not None:
-                db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
-            if change.settings is not None:
-                db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
-            if change.declared is not None:
-                db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
-            event = {"kind": change.kind, "at": at, "data": dump(change.data)}
-            db.execute(statements.INSERT_EVENT, here | event)
-            add_study_event(db, study, change.kind, change.data, at)
-            return seq + 1
+            return _change(db, head_of(db, name, token).id, change, seq, at)
 
     # --- rewards, and pulls that expire or go ---------------------------------------------------
 
@@ -258,6 +260,19 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
             wanted = {"study": head_of(db, name).id, "before": before, "limit": limit}
             return db.execute(statements.PRUNE, wanted).rowcount
 
+    # --- what rewards add up to -----------------------------------------------------------------
+
+    def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
+        place = {"since": lift.since, "seq": lift.seq, "number": lift.number}
+        with self._connections.writing() as db:
+            here = {"study": head_of(db, name, token).id, "document": dump(lift.document)}
+            db.execute(statements.KEEP_LIFT, place | here)
+
+    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
+        since, seq, number = after
+        rows = self._of(name, statements.KEPT_LIFT, since=since, seq=seq, number=number)
+        return to_lift(rows[0]) if rows else None
+
     # --- the store itself -----------------------------------------------------------------------
 
     def probe(self) -> None:
@@ -285,6 +300,38 @@ def _advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> dict[st
     return {"study": study, "seq": seq + 1}
 
 
+def _change(db: sqlite3.Connection, study: int, change: Change, seq: int, at: float) -> int:
+    """Do what a change says; returns the new ``seq``."""
+    here = _advance(db, study, seq, at)
+    _insert_arms(db, study, seq + 1, change.arms)
+    _put_states(db, study, seq + 1, change.states)
+    if change.space is not None and change.restart is not None:
+        db.execute(statements.INSERT_SPACE, of_space(study, change.space, change.restart))
+    if change.memory is not None:
+        db.execute(statements.PUT_MEMORY, here | {"document": dump(change.memory)})
+    if change.rollout is not None:
+        db.execute(statements.PUT_ROLLOUT, here | {"document": dump(change.rollout)})
+        db.execute(statements.ROLLOUT_SEQ, here)
+    if change.settings is not None:
+        db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
+    if change.declared is not None:
+        db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
+    event = {"kind": change.kind, "at": at, "data": dump(change.data)}
+    db.execute(statements.INSERT_EVENT, here | event)
+    add_study_event(db, study, change.kind, change.data, at)
+    return seq + 1
+
+
+def _put_states(
+    db: sqlite3.Connection,
+    study: int,
+    seq: int,
+    states: Mapping[int, tuple[ArmState, ArmState | None]],
+) -> None:
+    rows = [(*both, seq, study, arm) for arm, both in states.items()]
+    _check_arms(db.executemany(statements.CHANGE_ARMS, rows), states)
+
+
 def _insert_arms(db: sqlite3.Connection, study: int, seq: int, arms: Sequence[NewArm]) -> None:
     for new in arms:
         facts = (new.identity, new.origin, new.parent, new.mutated, new.admitted_at)
@@ -299,14 +346,26 @@ def _insert_pulls(
         None if new.context is None else new.context_json or dump(new.context) for new in pulls
     ]
     rows = [
-        (study, new.number, new.arm, new.reason, at, seq, new.key, new.part, context)
+        (
+            study,
+            new.number,
+            new.arm,
+            new.reason,
+            at,
+            seq,
+            new.key,
+            new.part,
+            context,
+            new.group,
+            new.propensity,
+        )
         for new, context in zip(pulls, contexts, strict=True)
     ]
     db.executemany(statements.INSERT_PULLS, rows)
     counts = Counter([new.arm for new in pulls])
     served = [(n, seq, study, arm) for arm, n in counts.items()]
     _check_arms(db.executemany(statements.COUNT_ARMS, served), counts)
-    db.execute(statements.COUNT_PULLS, (len(pulls), study))
+    db.execute(statements.COUNT_PULLS, (len(pulls), *coin_counts(pulls), study))
     after = pulls[-1].number if pulls else 0
     before = after - len(pulls)
     if not is_milestone(before, after):

@@ -31,6 +31,7 @@ from imabo.testing.stores.known import KnownCases
 from imabo.testing.stores.lifecycle import LifecycleCases
 from imabo.testing.stores.outbox import OutboxCases
 from imabo.testing.stores.rewards import RewardCases
+from imabo.testing.stores.rollouts import RolloutCases
 from imabo.testing.stores.serving import ServingCases
 from imabo.testing.stores.upkeep import UpkeepCases
 
@@ -45,6 +46,7 @@ class StoreContract(
     TurnCases,
     DocumentCases,
     HistoryCases,
+    RolloutCases,
     KnownCases,
     ClockCases,
     UpkeepCases,

@@ -74,7 +74,7 @@ class OutboxCases(Cases):
         """In the list, in a filter, and on its way to webhooks."""
         writer = Writer(store)
         store.put_webhook(webhook(kinds=("rolled back", "never")), at=1.0)
-        change = Change("rolled back", {"why": "🎉"})  # type: ignore[arg-type]
+        change = Change("rolled back", {"why": "🎉"})
         store.change("study", change, seq=writer.seq, at=9.0)
         assert kinds_of(store, "study", kinds=["rolled back"]) == ["rolled back"]
         (delivery,) = store.deliveries("w1")

@@ -1,0 +1,227 @@
+"""The control that a study is compared with, and the rollout: who gets it now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+
+from imabo.arms import Group
+from imabo.errors import InvalidSetting
+from imabo.evaluation import Guardrail
+from imabo.settings import check_fraction, check_number, unfit
+from imabo.space import Config, Space
+from imabo.space.scalars import show
+
+State = Literal["tuning", "rolled back"]
+
+SHARE: Final = 0.05  # of the requests, unless another one is wanted
+_BITS: Final = 53  # of a coin: what a float holds
+_DRAW: Final = 7  # the stream of a random control's draws
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What a share of the requests gets, whatever was learned, to compare the rest with.
+
+    Each request flips a coin that depends on nothing else. Pass the configuration that you serve
+    today; ``Control.random`` serves a new draw from P0 to each of its requests.
+
+    Args:
+        config: What it serves; None for a random control (use ``Control.random``).
+        share: Of the requests that may be tuned, how many get the control; in (0, 1).
+
+    Example:
+        >>> from imabo import Control, Float, Space, Study
+        >>> space = Space(temperature=Float(0, 1))
+        >>> today = Control({"temperature": 0.7}, share=0.2)
+        >>> study = Study.create("compared", space, control=today, seed=0)
+        >>> served = study.ask(count=200)
+        >>> {pull.config["temperature"] for pull in served if pull.group == "control"}
+        {0.7}
+        >>> 20 < sum(pull.group == "control" for pull in served) < 60
+        True
+    """
+
+    config: Mapping[str, Any] | None
+    share: float = SHARE
+
+    def __post_init__(self) -> None:
+        check_fraction("share", self.share)
+        config: object = self.config
+        if config is not None and not isinstance(config, Mapping):
+            why = "it must be a configuration, as a dict"
+            raise unfit("the control's config", config, why, "pass what you serve today")
+
+    @classmethod
+    def random(cls, share: float = SHARE) -> Self:
+        """A control that draws each of its requests from P0: what serving at random gives.
+
+        Example:
+            >>> Control.random(0.1).is_random
+            True
+        """
+        return cls(None, share)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it draws from P0."""
+        return self.config is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a JSON document."""
+        config = None if self.config is None else dict(self.config)
+        return {"config": config, "share": float(self.share)}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """What ``to_dict`` wrote."""
+        return cls(document["config"], document["share"])
+
+    def __str__(self) -> str:
+        what = "P0" if self.config is None else json.dumps(self.config)
+        return f"{what} for {self.share:.3g} of the requests"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a comparison with a control began.
+
+    Attributes:
+        seq: That of the change.
+        pull: Pulls that there were; those with a higher number count.
+        at: When.
+        n_tuned: Pulls of the tuned group that a coin had decided until then.
+        n_control: Those of the control.
+    """
+
+    seq: int
+    pull: int
+    at: float
+    n_tuned: int = 0
+    n_control: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Who gets what: the control, the share of the requests that is tuned, and its guardrail.
+
+    Attributes:
+        control: What to compare with; None where there is no control any more.
+        arm: The control's arm; None for a random one.
+        exposure: Share of the requests that is tuned at all, but for the control's share of it.
+        guardrail: When to roll back by itself; None is never.
+        state: ``tuning``, or ``rolled back``: the control is served to everyone.
+        start: Where the comparison with this control began; None without one.
+        changed_at: When the state last changed, or the study got its first rollout.
+        reason: Why it was rolled back, None while it is not.
+        mark: What the lift was when it was last resumed (a document of ``evaluation.Mark``): the
+            guardrail judges what came after.
+    """
+
+    control: Control | None = None
+    arm: int | None = None
+    exposure: float = 1.0
+    guardrail: Guardrail | None = None
+    state: State = "tuning"
+    start: Start | None = None
+    changed_at: float | None = None
+    reason: str | None = None
+    mark: Mapping[str, Any] | None = None
+
+    @property
+    def chance(self) -> float | None:
+        """The probability e that a request gets the control; None without a control."""
+        if self.control is None:
+            return None
+        if self.state == "rolled back":
+            return 1.0
+        share = self.control.share
+        return share + (1.0 - self.exposure) * (1.0 - share)  # (coin)
+
+    def group(self, coin: float) -> tuple[Group | None, float | None]:
+        """The group of a request whose coin fell so, in [0, 1), and how likely that group was."""
+        e = self.chance
+        if e is None:
+            return None, None
+        return ("control", e) if coin < e else ("tuned", 1.0 - e)
+
+    def document(self) -> dict[str, Any]:
+        """As a store keeps it."""
+        return {
+            "control": None if self.control is None else self.control.to_dict(),
+            "arm": self.arm,
+            "exposure": float(self.exposure),
+            "guardrail": guardrail_document(self.guardrail),
+            "state": self.state,
+            "start": None if self.start is None else asdict(self.start),
+            "changed_at": self.changed_at,
+            "reason": self.reason,
+            "mark": self.mark,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """What ``document`` wrote."""
+        control, start, guardrail = (document[key] for key in ("control", "start", "guardrail"))
+        return replace(
+            cls(**document),
+            control=None if control is None else Control.from_dict(control),
+            start=None if start is None else Start(**start),
+            guardrail=None if guardrail is None else Guardrail(**guardrail),
+        )
+
+
+def guardrail_document(guardrail: Guardrail | None) -> dict[str, float] | None:
+    """A guardrail as JSON."""
+    return None if guardrail is None else {"margin": guardrail.margin, "level": guardrail.level}
+
+
+def checked_rollout(control: object, exposure: object, guardrail: object) -> Rollout | None:
+    """What ``Study.create`` was given; None when it says nothing about a control."""
+    if control is None and exposure == 1.0 and guardrail is None:
+        return None
+    return with_settings(Rollout(), control, exposure, guardrail)
+
+
+def with_settings(
+    rollout: Rollout, control: object, exposure: object, guardrail: object
+) -> Rollout:
+    """A rollout with other settings, each of which is checked."""
+    if control is not None and not isinstance(control, Control):
+        raise unfit("control", control, "it must be a Control", "pass Control({...}, share=0.05)")
+    if guardrail is not None and not isinstance(guardrail, Guardrail):
+        why = "it must be a Guardrail"
+        raise unfit("guardrail", guardrail, why, "pass Guardrail(margin=0.02)")
+    check_number("exposure", exposure, 0.0, 1.0, closed=True)
+    if not isinstance(exposure, (int, float)):  # as was just checked
+        raise TypeError(exposure)
+    if control is None and (exposure != 1.0 or guardrail is not None):
+        what = f"exposure is {show(exposure)} and guardrail is {show(guardrail)}"
+        why = "without a control there is nothing else to serve, and nothing to compare with"
+        raise InvalidSetting(what, why, "pass control=Control({...}) with what you serve today")
+    return replace(rollout, control=control, exposure=float(exposure), guardrail=guardrail)
+
+
+def coin_of(seed: int, number: int) -> float:
+    """The coin of a pull, in [0, 1): it depends on the study's seed and the pull's number alone.
+
+    A stream of its own, so that a control changes nothing in the decisions of the tuned requests.
+
+    Example:
+        >>> coins = [coin_of(7, number) for number in range(1, 10_001)]
+        >>> abs(sum(coin < 0.1 for coin in coins) / 10_000 - 0.1) < 0.01
+        True
+    """
+    digest = hashlib.blake2b(f"coin {seed} {number}".encode(), digest_size=8).digest()
+    return float((int.from_bytes(digest, "big") >> (64 - _BITS)) / 2**_BITS)
+
+
+def drawn(space: Space, coin: float) -> Config:
+    """What a random control serves a request with: a draw from P0, of that request's own."""
+    sequence = np.random.SeedSequence(int(coin * 2**_BITS), spawn_key=(_DRAW,))
+    return space.sample(np.random.default_rng(sequence))
