@@ -65,6 +65,10 @@ class Overview:
             there, or have fewer than two rewards each on average), ``settled`` (the recommended arm
             gets at least half of the newest tenth of the pulls) or ``learning``.
         answers: What this says to the four questions that a team has, in words.
+        lift: Tuned minus control; None while it is not known, and without a control.
+        lift_interval: Its interval, which is there before the lift is.
+        n_lift_more: About how many more rewards it takes until the lift is known; 0 when it is,
+            None without a control.
     """
 
     name: str
@@ -99,6 +103,9 @@ class Overview:
     pulls_per_minute: float | None
     state: State
     answers: tuple[Answer, ...] = ()
+    lift: float | None = None
+    lift_interval: Interval | None = None
+    n_lift_more: int | None = None
 
 
 def overview(snapshot: StudySnapshot) -> Overview:
@@ -154,6 +161,9 @@ def overview(snapshot: StudySnapshot) -> Overview:
         gain=lost.gain[-1],
         pulls_per_minute=60.0 * pulls / seconds if seconds > 0 else None,
         state=_state(snapshot),
+        lift=None if snapshot.lift is None else snapshot.lift.estimate,
+        lift_interval=None if snapshot.lift is None else snapshot.lift.interval,
+        n_lift_more=None if snapshot.lift is None else snapshot.lift.n_more,
     )
     return replace(key, answers=tuple(answers(key)))
 

@@ -56,11 +56,14 @@ def answers(key: Overview) -> list[Answer]:
 
 
 def _working(key: Overview) -> Answer:
-    """Whether what is served today is better than serving at random."""
+    """Whether the tuned side is better than the control; without one, than serving at random."""
     question = "Is it working?"
     if key.recent_mean is None or key.recent_interval is None:
         return Answer("working", question, "Not known yet", "No feedback has come yet.", "plain")
     now = f"Reward now {measure(key.recent_mean)} ({between(key.recent_interval)})"
+    if key.n_lift_more is not None:
+        answer, detail, tone = _lifted(key, key.n_lift_more)
+        return Answer("working", question, answer, f"{now}. {detail}", tone)
     if key.random_mean is None or key.random_interval is None:
         detail = f"{now}. Serving at random: {random_words(key)}."
         return Answer("working", question, "Not known yet", detail, "plain")
@@ -73,6 +76,26 @@ def _working(key: Overview) -> Answer:
     if high is not None and least is not None and high < least:
         return Answer("working", question, f"No: {by}", detail, "bad")
     return Answer("working", question, f"Not clear yet: {by}", detail, "plain")
+
+
+def _lifted(key: Overview, n_more: int) -> tuple[str, str, Tone]:
+    """What the lift over the control says: a few words, a sentence, and whether it is good news."""
+    ends = key.lift_interval
+    if key.lift is None or ends is None or ends[0] is None or ends[1] is None:
+        known = "" if ends is None else f", between {_span(ends)}"
+        detail = f"Lift over the control: not known yet{known}; about {n_more:,} more rewards."
+        return "Not known yet", detail, "plain"
+    by = f"{signed(key.lift)} against the control"
+    detail = f"Lift over the control between {_span(ends)}, on average over all requests so far."
+    if ends[0] > 0:
+        return f"Yes: {by}", detail, "good"
+    if ends[1] < 0:
+        return f"No: {by}", detail, "bad"
+    return f"Not clear yet: {by}", detail, "plain"
+
+
+def _span(ends: Interval) -> str:
+    return " and ".join("–" if end is None else signed(end) for end in ends)
 
 
 def _best(key: Overview) -> Answer:

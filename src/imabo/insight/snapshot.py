@@ -28,6 +28,7 @@ from imabo.stores.base import ArmRecord, LogEntry, Milestone, Snapshot, StudyRec
 from imabo.stores.rows import ArmRows
 
 if TYPE_CHECKING:
+    from imabo.lifting import LiftReport
     from imabo.study import Study
 
 T = TypeVar("T")
@@ -249,6 +250,7 @@ class StudySnapshot:
             the pull that admitted each; those that came. Which are left out depends on no reward.
         groupings: The arms' values of the space's parameters, in groups.
         random_rewards: Rewards of a random control; see ``Study.random_rewards``.
+        lift: Over the control; None without one.
     """
 
     study: StudyRecord
@@ -268,6 +270,7 @@ class StudySnapshot:
     first_rewards: Mapping[int, float]
     groupings: Groupings
     random_rewards: tuple[int, float, float] = (0, 0.0, 0.0)
+    lift: LiftReport | None = None
 
     @property
     def name(self) -> str:
@@ -388,6 +391,7 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         best=best,
         first_rewards=_first_rewards(study, arms, since),
         random_rewards=study.random_rewards(),
+        lift=None if study.rollout.control is None else study.lift(),
         groupings=groupings,
     )
 

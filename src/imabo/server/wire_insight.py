@@ -136,6 +136,14 @@ class OverviewAnswer(BaseModel):
     pulls_per_minute: float | None
     state: Literal["empty", "no feedback", "warming up", "learning", "settled"]
     answers: list[Answer] = Field(description="the four questions that the page begins with")
+    lift: float | None = Field(
+        None, description="tuned minus control; null while it is not known, and without a control"
+    )
+    lift_interval: Interval | None = Field(None, description="is there before lift is")
+    n_lift_more: int | None = Field(
+        None,
+        description="about how many more rewards until lift is known; null without a control",
+    )
     trend: list[float | None] | None = Field(
         None, description="the rolling mean of the rewards, when it was asked for"
     )
