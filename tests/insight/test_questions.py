@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from imabo import insight
+from imabo import Choice, Control, Space, Study, insight
 from imabo.insight import Overview, StudySnapshot
 from imabo.insight.questions import answers, duration, measure
 from imabo.testing.study.base import ManualClock, play
@@ -45,6 +45,31 @@ def test_it_works_when_the_intervals_say_so(known: Overview) -> None:
     assert working(mean + 0.5, (high + 0.01, 1.0)) == (f"Yes: +{by}", "good")
     assert working(mean - 0.5, (0.0, low - 0.01)) == (f"No: −{by}", "bad")
     assert working(mean + 0.5, (high - 0.01, 1.0)) == (f"Not clear yet: +{by}", "plain")
+
+
+def test_with_a_control_it_works_when_the_lift_says_so(known: Overview) -> None:
+    def working(lift: float | None, ends: tuple[float, float] | None) -> tuple[str, str]:
+        key = replace(known, lift=lift, lift_interval=ends, n_lift_more=1200)
+        return said(key)["working"]
+
+    assert working(0.3, (0.1, 0.5)) == ("Yes: +0.300 against the control", "good")
+    assert working(-0.3, (-0.5, -0.1)) == ("No: −0.300 against the control", "bad")
+    assert working(0.1, (-0.1, 0.3)) == ("Not clear yet: +0.100 against the control", "plain")
+    assert working(None, (-0.4, 0.6)) == ("Not known yet", "plain")
+    key = replace(known, lift=None, lift_interval=(-0.4, 0.6), n_lift_more=1200)
+    assert "between −0.400 and +0.600; about 1,200 more rewards" in answers(key)[0].detail
+    assert working(None, None) == ("Not known yet", "plain")
+
+
+def test_the_lift_of_the_strip_is_that_of_the_study() -> None:
+    space = Space(x=Choice(*range(3)))
+    with Study.create("s", space, control=Control({"x": 0}, share=0.5), seed=0) as study:
+        for _ in range(400):
+            pull = study.ask()
+            study.tell(pull.id, 0.2 if pull.config["x"] == 0 else 0.9)
+        key, lift = insight.overview(insight.read(study)), study.lift()
+    assert (key.lift, key.lift_interval, key.n_lift_more) == (lift.estimate, lift.interval, 0)
+    assert said(key)["working"][0].startswith("Yes: +0.")
 
 
 def test_what_is_not_known_is_said_so_with_what_it_takes() -> None:

@@ -1,6 +1,6 @@
-"""Which run of ``imabo demo`` is a typical one, and the README's picture of it.
+"""Which run of ``imabo demo`` is a typical one, and a picture of it.
 
-``python -m imabo_bench.demonstration choose`` plays it with many seeds and names the one in the
+``python -m imabo.demo.typical choose`` plays it with many seeds and names the one in the
 middle by the chance of a good answer at the end. ``... picture --out FILE`` draws a run. Both play
 in this process, so the same seed gives the same run, as ``imabo demo --embedded`` does.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import logging
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
@@ -18,11 +19,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from imabo.demo.live_study import Embedded
+from imabo.demo.picture import Moment, draw_rewards
 from imabo.demo.running import TYPICAL_SEED, play
 from imabo.demo.summary import Played
 from imabo.demo.traffic import Pace
 from imabo.demo.world import World
-from imabo_bench.report.reward_picture import Moment, draw_rewards
 
 ROUNDS: Final = 3000
 _LOOKS: Final = 20  # at the study in a run; they find when a change was noticed, and take time
@@ -66,11 +67,11 @@ def choose(n_seeds: int, rounds: int, workers: int) -> None:
     with ProcessPoolExecutor(workers) as pool:
         for run in pool.map(partial(ended, rounds=rounds), range(n_seeds)):
             runs.append(run)
-            print(f"seed {run.seed}: {run.final_rate:.3f} noticed {run.noticed_at}", flush=True)
+            _say(f"seed {run.seed}: {run.final_rate:.3f} noticed {run.noticed_at}")
     rates = sorted(run.final_rate for run in runs)
     n_noticed = sum(run.noticed_at is not None for run in runs)
-    print(f"ends from {rates[0]:.3f} to {rates[-1]:.3f}; noticed in {n_noticed} of {len(runs)}")
-    print(f"in the middle: seed {middle(runs).seed} with {middle(runs).final_rate:.3f}")
+    _say(f"ends from {rates[0]:.3f} to {rates[-1]:.3f}; noticed in {n_noticed} of {len(runs)}")
+    _say(f"in the middle: seed {middle(runs).seed} with {middle(runs).final_rate:.3f}")
 
 
 def picture(seed: int, rounds: int, out: Path) -> None:
@@ -88,12 +89,17 @@ def picture(seed: int, rounds: int, out: Path) -> None:
     control = [(one.visit.n, one.visit.rate(one.config)) for one in run.replies if one.is_control]
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(draw_rewards(tuned, control, moments, note), encoding="utf-8")
-    print(out)
+    _say(str(out))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """``choose`` or ``picture``."""
-    parser = argparse.ArgumentParser(prog="python -m imabo_bench.demonstration")
+    parser = argparse.ArgumentParser(prog="python -m imabo.demo.typical")
     commands = parser.add_subparsers(dest="command", required=True)
     choosing = commands.add_parser("choose", help="play many seeds, name the one in the middle")
     choosing.add_argument("--seeds", type=int, default=50)
