@@ -102,11 +102,12 @@ def _axes(n: int) -> list[str]:
 
 
 def _mark(moment: Moment, n: int, k: int) -> str:
-    """A dotted line with its words above the plot, every other one a line higher."""
-    x, y = _x(moment.request, n), TOP - 6 - 14 * (k % 2)
+    """A dotted line with its words above the plot: the first to its left, the others to its right."""
+    x, y = _x(moment.request, n), TOP - 6
+    place = f'x="{x + 3:.1f}"' if k else f'x="{x - 3:.1f}" text-anchor="end"'
     return (
-        f'<path d="M{x:.1f} {y + 3}V{HEIGHT - BOTTOM}" stroke="{_SOFT}" stroke-dasharray="2 3"/>'
-        f'<text x="{x + 3:.1f}" y="{y}" fill="{_SOFT}" font-size="12">{escape(moment.words)}</text>'
+        f'<path d="M{x:.1f} {y - 8}V{HEIGHT - BOTTOM}" stroke="{_SOFT}" stroke-dasharray="2 3"/>'
+        f'<text {place} y="{y}" fill="{_SOFT}" font-size="12">{escape(moment.words)}</text>'
     )
 
 
