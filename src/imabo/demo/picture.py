@@ -102,7 +102,7 @@ def _axes(n: int) -> list[str]:
 
 
 def _mark(moment: Moment, n: int, k: int) -> str:
-    """A dotted line with its words above the plot: the first to its left, the others to its right."""
+    """A dotted line with its words above the plot: the first to the left, others right."""
     x, y = _x(moment.request, n), TOP - 6
     place = f'x="{x + 3:.1f}"' if k else f'x="{x - 3:.1f}" text-anchor="end"'
     return (
