@@ -332,7 +332,7 @@ LOG: Final = _sql("""
         UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
             NULL, NULL, NULL, NULL
         FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
-        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL, NULL, NULL
         FROM imabo_events WHERE study = %(study)s
     ) AS entries WHERE (seq, number) > (%(seq)s, %(number)s) ORDER BY seq, number
 """)

@@ -192,7 +192,7 @@ LOG: Final = """
         UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
             NULL, NULL, NULL, NULL
         FROM pulls WHERE study = :study AND state = 'rewarded'
-        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL
+        UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL, NULL, NULL
         FROM events WHERE study = :study
     ) WHERE (seq, number) > (:seq, :number) ORDER BY seq, number
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -316,7 +317,7 @@ class OutboxCases(Cases):
         Writer(store).drift(before=0.1)
         events, queued = store.events(), store.deliveries("w1")
         assert len(queued) == 1
-        store = self.reopen(store)
-        assert (store.events(), store.deliveries("w1")) == (events, queued)
-        (one,) = claim(store)
-        assert one.event == events[-1]
+        with closing(self.reopen(store)) as again:
+            assert (again.events(), again.deliveries("w1")) == (events, queued)
+            (one,) = claim(again)
+            assert one.event == events[-1]
