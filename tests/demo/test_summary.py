@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from io import StringIO
+from types import SimpleNamespace
+from typing import cast
 
 from imabo import Best, Event
-from imabo.demo.live_study import Counts
+from imabo.demo.live_study import Counts, Live
+from imabo.demo.running import _answers
 from imabo.demo.story import Story, best_text
 from imabo.demo.summary import Played, answer_lines, summary
 from imabo.demo.terminal import store_text
@@ -116,3 +119,9 @@ def test_a_recommendation_in_a_few_words_and_a_store_without_its_password() -> N
     shown = best_text({"mean": 0.5, "interval": (0.25, 0.75), "n_rewards": 12})
     assert shown == "good 50% of the time (95% interval 25% to 75%, 12 ratings)"
     assert store_text("postgresql://me:secret@host/name") == "postgresql://...@host/name"
+
+
+def test_the_end_waits_for_figures_that_have_all_ratings() -> None:
+    seen = iter([{"n_rewards": 79, "answers": ["old"]}, {"n_rewards": 80, "answers": ["new"]}])
+    study = SimpleNamespace(overview=lambda: next(seen))
+    assert _answers(cast(Live, study), COUNTS) == ["new"]

@@ -6,12 +6,13 @@ import json
 import logging
 import shlex
 import sys
-from collections.abc import Callable
-from contextlib import closing
-from typing import Final, TextIO
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from typing import Any, Final, TextIO
 from urllib.parse import quote
 
-from imabo.demo.live_study import Embedded, Live, remote
+from imabo.demo.live_study import Counts, Embedded, Live, remote
 from imabo.demo.service import missing_for_service, service
 from imabo.demo.story import Story
 from imabo.demo.summary import Played, answer_lines, outcome, summary
@@ -33,6 +34,7 @@ SECONDS: Final = 75.0  # that the traffic takes, when nobody says otherwise
 # Of seeds 0 to 49 the one whose run ends in the middle; the picture in the README is of it, too.
 # Chosen by: python -m imabo.demo.typical choose
 TYPICAL_SEED: Final = 29
+_PATIENCE_S: Final = 10.0  # for figures of the end
 _STAY_S: Final = 120.0  # that the page stays after the end, for somebody at a terminal
 _THOUGHTS: Final = (1024, 4096)  # thinking tokens that the operator gives the new model to start
 
@@ -121,7 +123,8 @@ def play(
 
 def _end(played: Played, study: Live, store: str, as_json: bool, out: TextIO) -> None:
     """Sum it up, for people or for programs, and say how to go on."""
-    best, counts, answers = _best(study), study.counts(), study.overview()["answers"]
+    best, counts = _best(study), study.counts()
+    answers = _answers(study, counts)
     out.write("\n".join(summary(played, best, counts)) + "\n")
     out.write("\n" + "\n".join(answer_lines(answers)) + "\n")
     imabo, url = imabo_command(), shlex.quote(store_text(store))
@@ -156,6 +159,21 @@ def _best(study: Live) -> Best | None:
         return study.best()
     except NoRewards:
         return None
+
+
+def _answers(study: Live, counts: Counts) -> Sequence[Mapping[str, Any]]:
+    """The page's four answers, once its figures have all that came in: they may lag a little."""
+    until = time.monotonic() + _PATIENCE_S
+    found: Sequence[Mapping[str, Any]] = ()
+    while True:
+        with suppress(Unavailable):
+            overview = study.overview()
+            found = overview["answers"]
+            if overview["n_rewards"] >= counts.n_rewards:
+                return found
+        if time.monotonic() > until:
+            return found
+        time.sleep(0.1)
 
 
 def _look(n: int, study: Live, story: Story) -> None:

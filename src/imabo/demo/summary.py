@@ -64,7 +64,7 @@ def summary(played: Played, best: Best | None, counts: Counts) -> list[str]:
 
 def answer_lines(answers: Sequence[Mapping[str, Any]]) -> list[str]:
     """The four answers of the page's strip, for people."""
-    width = max(len(one["question"]) for one in answers)
+    width = max((len(one["question"]) for one in answers), default=0)
     lines = []
     for one in answers:
         lines.append(f"{one['question']:{width}}  {one['answer']}")
