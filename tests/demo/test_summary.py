@@ -122,6 +122,8 @@ def test_a_recommendation_in_a_few_words_and_a_store_without_its_password() -> N
 
 
 def test_the_end_waits_for_figures_that_have_all_ratings() -> None:
-    seen = iter([{"n_rewards": 79, "answers": ["old"]}, {"n_rewards": 80, "answers": ["new"]}])
+    seen = iter(
+        [{"n_rewards": 79, "answers": [{"n": 1}]}, {"n_rewards": 80, "answers": [{"n": 2}]}]
+    )
     study = SimpleNamespace(overview=lambda: next(seen))
-    assert _answers(cast(Live, study), COUNTS) == ["new"]
+    assert _answers(cast(Live, study), COUNTS) == [{"n": 2}]
