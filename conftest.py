@@ -24,6 +24,7 @@ from typing import Any, Final
 import pytest
 
 ROOT: Final = Path(__file__).parent
+collect_ignore = ["examples/thumbs_up.py"]  # to import it is to call the service
 # What needs processes, servers, a browser, a database or heavy libraries, or takes many seconds.
 # The longest first, so that nobody is left with a long one at the end.
 APART: Final = (
