@@ -17,7 +17,7 @@ GROUPS := --dist loadgroup --no-loadscope-reorder
 PIP := -m pip install -q --disable-pip-version-check
 
 .PHONY: setup demo demo-rag test test-fast test-long test-bare test-oldest test-rag-model \
-	docs browser load-tool lint lint-page types bench-engine bench-toy bench-service chaos \
+	docs browser load-tool lint lint-page types bench-engine bench-toy bench-service bench-gateway chaos \
 	test-postgres-versions wheels clean
 
 # What the fast loop needs: a minute. `make test` installs the rest.
@@ -96,6 +96,10 @@ bench-engine: $(STAMP)
 # Ratios to an empty route, on SQLite and PostgreSQL; wrk makes the load where it can be installed.
 bench-service: $(STAMP) load-tool
 	$(BIN)/python -m imabo_bench.service
+
+# What the gateway costs, against a bare pass-through to the same upstream.
+bench-gateway: $(STAMP) load-tool
+	$(BIN)/python -m imabo_bench.gateway
 
 load-tool:
 	@command -v wrk >/dev/null \

@@ -24,6 +24,7 @@ from typing import Any, Final
 import pytest
 
 ROOT: Final = Path(__file__).parent
+collect_ignore = ["examples/thumbs_up.py"]  # to import it is to call the service
 # What needs processes, servers, a browser, a database or heavy libraries, or takes many seconds.
 # The longest first, so that nobody is left with a long one at the end.
 APART: Final = (
@@ -34,6 +35,7 @@ APART: Final = (
     "tests/docs",
     "tests/server",
     "tests/client",
+    "tests/gateway",
     "tests/crash",
     "tests/demo",
     "tests/operations",

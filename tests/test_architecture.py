@@ -53,7 +53,7 @@ LAYERS: list[set[str]] = [
     },
     {"client", "decorator"},
     {"imabo"},
-    {"demo", "server", "testing"},
+    {"demo", "gateway", "server", "testing"},
     {"cli"},
 ]
 SEPARATE = {"policies", "oracles", "stores"}
@@ -71,6 +71,7 @@ HOMES: dict[str, set[str]] = {
         "starlette",
         "uvicorn",
     },
+    "gateway": {"httpx", "starlette", "uvicorn"},
     "cli": {"rich", "shtab"},
     "client": {"httpx"},
     "stores/postgres": {"psycopg"},

@@ -63,9 +63,26 @@ def expired_access_key() -> None:
             time.sleep(0.02)
 
 
+def wrong_own_key() -> None:
+    study = Study.create("s", SPACE)
+    study.ask(key="order-17")
+    study.tell(key="order-71", reward=1.0)
+
+
+def wrong_own_key_by_client() -> None:
+    with served() as (_, client):
+        client.create("s", SPACE).tell(key="order-71", reward=1.0)
+
+
 def changed_space() -> None:
-    store = Study.create("s", SPACE).store
-    Study.create("s", Space(model=Choice("small", "huge")), store=store)
+    store = Study.create("s", SPACE, window_s=60.0).store
+    Study.create("s", Space(model=Choice("small", "huge")), window_s=3600.0, store=store)
+
+
+def changed_space_by_client() -> None:
+    with served() as (_, client):
+        client.create("s", SPACE)
+        client.create("s", Space(model=Choice("small", "huge")))
 
 
 def bad_default() -> None:
@@ -124,7 +141,18 @@ FIRST_ERRORS: Final[dict[Callable[[], None], Said]] = {
     wrong_id_by_client: Said("'order-17'", "ever handed it out", "id of a pull that an ask"),
     wrong_access_key: Said("key does not count", "unknown", "Client.*imabo keys create"),
     expired_access_key: Said("key does not count", "revoked", "Client.*imabo keys create"),
-    changed_space: Said("already a study named 's'", "other settings", "Study.open"),
+    wrong_own_key: Said("no pull of study 's' has the key 'order-71'", "no ask was made", "ask"),
+    wrong_own_key_by_client: Said("has the key 'order-71'", "no ask was made", "check the key"),
+    changed_space: Said(
+        "already a study named 's'",
+        "'huge' is added.*'large' is removed.*'temperature' is removed.*60.0 becomes 3600.0",
+        "update.*retires 0 of 0 arms.*keep.*Study.open",
+    ),
+    changed_space_by_client: Said(
+        "already a study named 's'",
+        "\n.*'huge' is added\n.*'large' is removed\n.*'temperature' is removed",
+        'if_changed="update".*if_changed="keep"',
+    ),
     bad_default: Said("default.*'model' was given 'smal'", "did you mean 'small'", "small.*large"),
     bad_default_of_a_function: Said("default.*'temperatur'", "no such parameter", "'temperature'"),
     url_of_another_service: Said("200.*a proxy", "not an answer of imabo", "check.*address"),

@@ -172,6 +172,11 @@ class Compared(StudyChanges):
             return engine.comparison.caught_up().total.of_control()
 
     @property
+    def n_rollbacks(self) -> int:
+        """How often the guardrail rolled the study back in this object; ``events`` has them all."""
+        return self._engine.rewards.n_rollbacks
+
+    @property
     def state(self) -> State:
         """``tuning``, or ``rolled back``: then the control is served to everyone."""
         return self.rollout.state
@@ -179,8 +184,7 @@ class Compared(StudyChanges):
     @property
     def rollout(self) -> Rollout:
         """Who gets the control: it, its share, the exposure, the guardrail and the state."""
-        with self._lock:
-            return self._live().replica.rollout or Rollout()
+        return self._engine.replica.rollout or Rollout()  # as other facts: without waiting
 
 
 def checked_reason(reason: object) -> str | None:

@@ -18,6 +18,7 @@ class StudyChanges:
     """The changes by hand of ``Study``."""
 
     _lock: threading.RLock
+    _engine: Engine
 
     def _live(self) -> Engine:
         raise NotImplementedError

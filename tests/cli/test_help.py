@@ -72,6 +72,9 @@ def test_the_example_of_a_command_works(command: Command, imabo: Imabo) -> None:
     if command.name == "create":
         text = 'name = "new"\n[space.x]\ntype = "float"\nlow = 0\nhigh = 1\n'
         Path("study.toml").write_text(text, encoding="utf-8")
+    if command.name == "gateway":
+        text = '[imabo]\nstore = "sqlite:///imabo.db"\n[upstreams.x]\nbase_url = "http://x"\n'
+        Path("gateway.toml").write_text(text, encoding="utf-8")
     program, *arguments = shlex.split(command.example)
     assert program == "imabo"
     done = imabo(*arguments)

@@ -16,7 +16,7 @@ from tests.server.shell import environment, run
 def test_the_story_is_told_and_the_database_stays(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Seed 3: the end is served far better than at random."""
+    """Seed 3: the end is served far better than as today."""
     path = tmp_path / "d.db"
     arguments = ["--rounds", "1500", "--seed", "3", "--store", f"sqlite:///{path}"]
     assert cli.main(["demo", "--embedded", *arguments]) == 0
@@ -24,22 +24,28 @@ def test_the_story_is_told_and_the_database_stays(
     for words in (
         "the warm-up is over",
         "best so far",
-        "request 751: a new model ships",
+        "request 751: the medium model gets worse behind its name",
+        "request 1,001: a new model ships",
         "the first user meets the large model",
         "1,500 of 1,500",
         "Best configuration",
         "interval",
+        "Is it working?",
+        "What is the best setting?",
+        "What has exploring cost?",
+        "Is feedback healthy?",
         f"The database stays: {path}",
         "demo --seed 3",
     ):
         assert words in out
     (last,) = (line.split() for line in out.splitlines() if line.startswith("  last 150 requests"))
-    served, at_random = (float(word.rstrip("%")) for word in last[-2:])
-    assert served > at_random + 10
+    tuned, today, at_random = (float(word.rstrip("%")) for word in last[-3:])
+    assert tuned > max(today, at_random) + 10
     with Study.open("assistant", store=f"sqlite:///{path}") as study:
         assert (study.n_pulls, study.space_version) == (1500, 2)
         assert 0 < study.n_rewards < 1500
         assert study.n_expired > 0
+        assert 100 < sum(pull.group == "control" for pull in study) < 200
 
 
 def test_a_second_demo_starts_a_second_study_and_with_the_same_seed_an_equal_one(
@@ -70,6 +76,7 @@ def test_the_result_is_one_document_for_programs_and_the_story_goes_elsewhere(
         assert counts == {name: getattr(study, name) for name in counts}
     assert [part["requests"] for part in document["rates"]][-1] == "all 120 requests"
     assert all(0 < part["served"] < 1 for part in document["rates"])
+    assert [one["name"] for one in document["answers"]] == ["working", "best", "cost", "feedback"]
 
 
 @pytest.mark.parametrize("library", ["starlette", "httpx"])

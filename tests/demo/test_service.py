@@ -109,7 +109,8 @@ def test_a_whole_run_shows_its_page_and_ends_everything_but_the_database(
             family = run.family
             code, out, errors = run.end()
     assert (code, errors) == (0, "")
-    assert "request 151: a new model ships" in out
+    assert "request 201: a new model ships" in out
+    assert "Is feedback healthy?" in out
     assert "300 of 300" in out
     assert "Best configuration" in out
     assert "The page stays" not in out  # nobody sits at a terminal

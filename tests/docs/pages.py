@@ -11,6 +11,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 ADDRESS = "http://127.0.0.1:8766"  # of the service in the pages
+GATEWAY = "http://127.0.0.1:8767"  # of the gateway in the pages
+MODEL = "http://127.0.0.1:8777"  # of the server of models in the pages
+FILE = re.compile(r"# ([a-z]+\.toml)\n")  # how a block begins that is a file to write
+APPLICATION = "http://127.0.0.1:8000"  # of a reader's own application in the pages
 DATABASE = "postgresql://imabo@db/imabo"  # of PostgreSQL in the pages
 
 _BLOCK = re.compile(r"^(?P<before><!-- not run: .+ -->\n\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```",

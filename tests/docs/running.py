@@ -1,7 +1,11 @@
-"""A page that is run from top to bottom: its Python and its console blocks, in one folder."""
+"""A page that is run from top to bottom: its Python and its console blocks, in one folder.
+
+A Python block that begins with the name of a file (``# app.py``) is saved as that file instead.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -12,8 +16,11 @@ from types import ModuleType
 import pytest
 
 from imabo import cli
+from imabo.gateway import make_app, read_settings
 from imabo.server.settings import Settings
-from tests.docs.pages import ADDRESS, DATABASE, Block, blocks
+from tests.docs.application import application
+from tests.docs.pages import ADDRESS, APPLICATION, DATABASE, FILE, GATEWAY, MODEL, Block, blocks
+from tests.gateway.upstream import Running, Stub
 from tests.server.running import RunningServer
 
 # Programs that a console block may show and that are not run: they would change the machine.
@@ -40,7 +47,13 @@ class RunningPage:
         self._stack = stack
         self._folder = folder
         self._places = {DATABASE: database}
-        self.blocks = [one for one in blocks(page) if one.kind in ("python", "console")]
+        self.blocks = [
+            one
+            for one in blocks(page)
+            if one.kind in ("python", "console") or FILE.match(one.text) is not None
+        ]
+        if any(MODEL in one.text for one in self.blocks):
+            self._places[MODEL] = stack.enter_context(Running(Stub().app)).url
         if not any("imabo serve" in one.text for one in self.blocks) and any(
             ADDRESS in one.text for one in self.blocks
         ):
@@ -48,13 +61,22 @@ class RunningPage:
 
     def run(self, block: Block) -> None:
         """Run a block; what fails raises."""
-        if block.kind == "python":
+        file = re.match(r"# (\w+\.py)\n", block.text)
+        if block.kind == "python" and file is not None:
+            (self._folder / file[1]).write_text(self._placed(block.text), encoding="utf-8")
+        elif block.kind == "python":
             code = compile(self._placed(block.text), str(self._page), "exec", dont_inherit=True)
             exec(code, self._module.__dict__)
+        elif (file := FILE.match(block.text)) is not None:
+            (self._folder / file[1]).write_text(self._placed(block.text), encoding="utf-8")
         elif not block.is_excused:
             self._run_commands([one for one in block.commands if not _is_not_run(one)])
 
     def _run_commands(self, commands: list[str]) -> None:
+        if commands and commands[0].startswith("uvicorn "):
+            app = shlex.split(commands[0])[1]
+            self._places[APPLICATION] = self._stack.enter_context(application(app, self._folder))
+            return
         plain = all(one.startswith("imabo ") and not set(one) & set("<>|$`") for one in commands)
         if not plain:
             script = SHELL + "\n".join(map(self._placed, commands))
@@ -64,6 +86,9 @@ class RunningPage:
             arguments = shlex.split(self._placed(command))[1:]
             if arguments[0] == "serve":
                 self._serve(arguments[arguments.index("--store") + 1])
+            elif arguments[0] == "gateway" and "--check" not in arguments:
+                gateway = make_app(read_settings(self._folder / arguments[1], {}))
+                self._places[GATEWAY] = self._stack.enter_context(Running(gateway)).url
             elif cli.main(arguments) != 0:
                 pytest.fail(f"{self._page.name}: {command} failed")
 

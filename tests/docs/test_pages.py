@@ -54,6 +54,10 @@ def test_the_tutorial_and_the_guides_have_code_that_runs() -> None:
     assert {name_of(page) for page in RUN} >= {
         "README.md",
         "docs/tutorial.md",
+        "docs/guides/fastapi.md",
+        "docs/guides/choose-a-reward.md",
+        "docs/guides/how-many-requests.md",
+        "docs/guides/when-the-world-changes.md",
         "docs/guides/rag.md",
         "docs/guides/late-rewards.md",
         "docs/guides/new-model.md",

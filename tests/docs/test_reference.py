@@ -16,6 +16,7 @@ import pytest
 import imabo
 import imabo.client
 import imabo.errors
+import imabo.gateway
 import imabo.insight
 import imabo.stores
 import imabo.stores.base
@@ -32,7 +33,7 @@ from tests.docs.built import Site
 from tests.docs.pages import DOCS, ROOT
 
 MODULES = [imabo, imabo.policies, imabo.oracles, imabo.insight, imabo.client, imabo.stores,
-           imabo.testing, imabo.webhooks]  # fmt: skip
+           imabo.testing, imabo.webhooks, imabo.gateway]  # fmt: skip
 # What a server tells its own workers; nobody else sets these.
 BETWEEN_PROCESSES = ("IMABO_WORKER_", "IMABO_METRICS_")
 ONE_PARAGRAPH = (imabo.stores.MemoryStore, imabo.stores.SQLiteStore)  # their verbs are Store's

@@ -59,8 +59,7 @@ def test_the_search_finds_its_index_in_the_site(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "section",
-    ["Home", "Tutorial", "Guides", "Reference", "Explanation", "Benchmarks and evidence",
-     "Decisions"],
+    ["Home", "Tutorial", "Guides", "Reference", "Explanation", "Research", "Decisions"],
 )  # fmt: skip
 def test_the_navigation_has_the_section(section: str, site: Site) -> None:
     assert section in site.page("index.html").text

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from imabo import insight
+from imabo import Choice, Control, Space, Study, insight
 from imabo.insight import Overview, StudySnapshot
-from imabo.insight.questions import answers, duration, measure
+from imabo.insight.compared import measure
+from imabo.insight.questions import answers, duration
 from imabo.testing.study.base import ManualClock, play
 from tests.insight.story import drawn_often, instant, make
 
@@ -45,6 +46,17 @@ def test_it_works_when_the_intervals_say_so(known: Overview) -> None:
     assert working(mean + 0.5, (high + 0.01, 1.0)) == (f"Yes: +{by}", "good")
     assert working(mean - 0.5, (0.0, low - 0.01)) == (f"No: −{by}", "bad")
     assert working(mean + 0.5, (high - 0.01, 1.0)) == (f"Not clear yet: +{by}", "plain")
+
+
+def test_the_lift_of_the_strip_is_that_of_the_study() -> None:
+    space = Space(x=Choice(*range(3)))
+    with Study.create("s", space, control=Control({"x": 0}, share=0.5), seed=0) as study:
+        for _ in range(400):
+            pull = study.ask()
+            study.tell(pull.id, 0.2 if pull.config["x"] == 0 else 0.9)
+        key, lift = insight.overview(insight.read(study)), study.lift()
+    assert key.lift == lift
+    assert said(key)["working"][0].startswith("Yes: +0.")
 
 
 def test_what_is_not_known_is_said_so_with_what_it_takes() -> None:

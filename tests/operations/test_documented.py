@@ -38,6 +38,14 @@ def test_the_metrics_of_the_page_are_those_of_the_service() -> None:
 
 
 def test_the_flags_of_the_examples_exist() -> None:
-    others = {"config", "dbname", "file", "format", "no-owner", "url"}  # of other commands
+    others = {
+        "config",
+        "dbname",
+        "file",
+        "format",
+        "no-owner",
+        "reason",
+        "url",
+    }  # of other commands
     named = set(re.findall(r"--([a-z][a-z-]+)", PAGE)) - others
     assert named == {name.replace("_", "-") for name in MEANINGS}

@@ -11,7 +11,6 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from imabo.server import gauges
 from tests.operations.promql import parsed
 from tests.server.calls import Api
 from tests.server.running import RunningServer
@@ -30,15 +29,13 @@ Labels = dict[str, set[str]]
 @pytest.fixture(scope="module")
 def served() -> Labels:
     """Every series of a real server after some traffic, with the names of its labels."""
-    with pytest.MonkeyPatch.context() as patch, RunningServer() as server:
-        # That a study has a lift takes a control and many rewards; its labels are looked at here.
-        patch.setattr(gauges, "lift_of", lambda study: (0.1, 0.0, 0.2))
-        with httpx.Client(base_url=server.url) as http:
-            api = Api(http, "busy")
-            for pull in api.ask(count=5):
-                api.tell(pull["id"], 0.5)
-            http.get("/v1/studies/missing")
-            text = http.get("/metrics").text
+    with RunningServer() as server, httpx.Client(base_url=server.url) as http:
+        today = {"config": {"model": "small", "x": 0.5}, "share": 0.5}
+        api = Api(http, "busy", control=today)
+        rewards = [{"pull": pull["id"], "reward": 0.5} for pull in api.ask(count=500)]
+        http.post("/v1/rewards", json={"rewards": rewards}).raise_for_status()
+        http.get("/v1/studies/missing")
+        text = http.get("/metrics").text
     found: Labels = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -28,6 +28,11 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
     for scheme in ("light", "dark")
 }
 
+TODAY: Final[dict[str, Any]] = {
+    "config": {"model": "small", "temperature": 0.5, "passages": 3},
+    "share": 0.1,
+}
+
 
 class Clock:
     """Time that passes as requests come, so that a picture shows hours of them."""
@@ -63,6 +68,7 @@ def main(arguments: Sequence[str]) -> int:
             views = {
                 "studies": ("/", ".study-card .pill[data-tone]"),
                 "study": (path_of("support-answers"), "#figure-reward .main-svg"),
+                "rolled": (path_of("search-ranking"), ".banner:not([hidden])"),
                 "strange": (path_of(STRANGE), "#figure-reward .main-svg"),
                 "waiting": (path_of("onboarding-mails"), ".first"),
             }
@@ -74,14 +80,16 @@ def main(arguments: Sequence[str]) -> int:
 
 def fill(client: httpx.Client) -> None:
     """Studies in different states."""
-    api = assistant(client, "support-answers", 3000)
+    compared = {"control": TODAY, "guardrail": {"margin": 0.05}}
+    api = assistant(client, "support-answers", 3000, **compared)
     space = {"parameters": [dict(one) for one in SPACE["parameters"]]}
     space["parameters"][0]["values"] = ["small", "medium", "large", "next"]
     client.patch(api.path, json={"space": space})
     drive(api, 2000, seed=1)
     arms = api.read("/arms")["arms"]
     client.patch(f"{api.path}/arms/{arms[3]['id']}", json={"state": "paused"})
-    assistant(client, "search-ranking", 700)
+    rolled = assistant(client, "search-ranking", 700, control=TODAY)
+    client.post(f"{rolled.path}/roll-back", json={"reason": "complaints since noon"})
     drive(assistant(client, "summaries-eu", 20), 60, answered=0.0)
     assistant(client, STRANGE, 100, space=STRANGE_SPACE)
     Api(client, "onboarding-mails", space=SPACE)
@@ -133,6 +141,11 @@ def dialogs(browser: Browser, url: str, folder: Path) -> None:
             page.wait_for_selector(".preview li")
             page.screenshot(path=folder / f"space-{look}.png")
             page.keyboard.press("Escape")
+            for name, button in {"control": "Change", "roll-back": "Roll back"}.items():
+                page.get_by_role("button", name=button, exact=True).click()
+                page.wait_for_timeout(500)
+                page.screenshot(path=folder / f"{name}-{look}.png")
+                page.keyboard.press("Escape")
             page.get_by_role("button", name="Pause configuration").first.click()
             page.screenshot(path=folder / f"pause-{look}.png")
 

@@ -180,7 +180,7 @@ def test_a_request_is_found_by_its_id(page: Page, api: Api, http: httpx.Client) 
     expect(found).to_contain_text(pull["config"]["model"])
     box.fill("nothing-17")
     box.press("Enter")
-    expect(found).to_contain_text("No request of this study has the id “nothing-17”")
+    expect(found).to_contain_text("No request of this study has the key or the id “nothing-17”")
     other = http.get("/v1/studies/support-answers/pulls", params={"limit": 1}).json()["pulls"][0]
     box.fill(other["id"])
     box.press("Enter")

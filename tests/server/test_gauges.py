@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from imabo import Float, Space, Study
-from imabo.errors import NoRewards
+from imabo import Control, Float, Guardrail, Space, Study
 from imabo.server.app import make_app
 from imabo.server.context import Parts
-from imabo.server.gauges import LOOK_BACK, RECENT, Gauges, is_rolled_back, lift_of
+from imabo.server.gauges import LOOK_BACK, RECENT, Gauges
 from imabo.server.settings import Settings
 from imabo.stores import MemoryStore
 from imabo.stores.base import PullRecord
@@ -129,27 +127,34 @@ def test_when_everything_was_pruned_the_last_milestone_tells() -> None:
     assert shown(parts)["imabo_last_request_age_seconds"] == 4000.0
 
 
-@pytest.mark.parametrize(
-    ("lift", "expected"),
-    [
-        (SimpleNamespace(absolute=0.1, interval=(0.05, 0.15)), (0.1, 0.05, 0.15)),
-        (SimpleNamespace(absolute=None, interval=(-1.0, 1.0)), None),
-        (SimpleNamespace(absolute=0.1, interval=None), None),
-        (SimpleNamespace(absolute=0.1, interval=(-float("inf"), 1.0)), None),
-        (None, None),
-    ],
-)
-def test_a_lift_is_shown_with_both_ends_or_not_at_all(lift: Any, expected: Any) -> None:
-    study = cast(Study, SimpleNamespace(lift=lambda: lift, state="rolled back"))
-    assert lift_of(study) == expected
-    assert is_rolled_back(study)
+def test_a_lift_is_shown_with_both_ends_once_it_is_known() -> None:
+    clock = [1000.0]
+    today = Control({"x": 0.5}, share=0.5)
+    parts = parts_at(clock, MemoryStore(), control=today)
+    study = parts.registry.study("s")
+    names = {"imabo_lift", "imabo_lift_low", "imabo_lift_high"}
+    pulls = study.ask(count=1200)
+    study.tell(pulls[0].id, 1.0)
+    assert not names & set(shown(parts)), "one reward says nothing"
+    parts.metrics._gauges = Gauges()
+    study.tell_many([(pull.id, 0.9 if pull.group == "tuned" else 0.5) for pull in pulls[1:]])
+    found, lift = shown(parts), study.lift()
+    assert found["imabo_lift"] == lift.estimate
+    assert (found["imabo_lift_low"], found["imabo_lift_high"]) == lift.interval
+    assert 0 < found["imabo_lift_low"] < 0.4 < found["imabo_lift_high"]
 
 
-def test_without_a_control_there_is_no_lift() -> None:
-    def refuse() -> None:
-        raise NoRewards("there is no lift", "there is no control", "set one")
-
-    assert lift_of(cast(Study, SimpleNamespace(lift=refuse))) is None
-    study = cast(Study, SimpleNamespace())
-    assert lift_of(study) is None
-    assert not is_rolled_back(study)
+def test_roll_backs_are_shown_and_those_of_the_guardrail_counted() -> None:
+    settings: dict[str, Any] = {"control": Control({"x": 0.5}, share=0.5)}
+    parts = parts_at([1000.0], MemoryStore(), guardrail=Guardrail(margin=0.02), **settings)
+    study = parts.registry.study("s")
+    study.roll_back(reason="by hand")
+    found = shown(parts)
+    assert (found["imabo_rolled_back"], found["imabo_rollbacks_total"]) == (1.0, 0.0)
+    study.resume()
+    assert shown(parts)["imabo_rolled_back"] == 0.0
+    while study.state == "tuning":
+        pulls = study.ask(count=200)
+        study.tell_many([(pull.id, float(pull.group == "control")) for pull in pulls])
+    found = shown(parts)
+    assert (found["imabo_rolled_back"], found["imabo_rollbacks_total"]) == (1.0, 1.0)

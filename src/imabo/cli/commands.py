@@ -18,6 +18,7 @@ from imabo.cli.arguments import (
     takes,
     whole,
 )
+from imabo.cli.gateway import GATEWAY
 from imabo.cli.parser import Argument, Command, Subparsers
 from imabo.cli.pull_commands import FRONTIER, PULL, SIGNAL, TELL
 
@@ -351,9 +352,9 @@ _RUN: Final = [
         "run:demo",
         "tune a simulated assistant and watch it on the page",
         "Starts the service on a free port of this machine, opens its page, and sends it the "
-        "requests of a simulated assistant. Its settings depend on each other, its users rate "
-        "the answers late or, mostly, never, and halfway a new model ships. It ends by itself, "
-        "ends the service, and leaves the database.",
+        "requests of a simulated assistant. Its settings depend on each other, and its users rate "
+        "the answers late or, mostly, never. Halfway one of its models gets worse, later a new one "
+        "ships. It ends by itself with the lift over today's setting, and leaves the database.",
         "imabo demo --rounds 300 --seconds 5",
         takes(
             "--rounds",
@@ -366,7 +367,7 @@ _RUN: Final = [
             "how long they take together; 0 for as fast as it goes (75, or 0 with --embedded)",
             type=between(float, 0, 86_400, "_duration"),
         ),
-        takes("--seed", "for the same users again; drawn by default", type=whole(0, 2**63 - 1)),
+        takes("--seed", "which users; those of a typical run by default", type=whole(0, 2**63 - 1)),
         takes(
             "--store",
             "where to keep the study (%(default)s); when there is one already, it stays and "
@@ -385,6 +386,7 @@ _RUN: Final = [
         "imabo serve --store sqlite:///imabo.db --port 8766",
         load=_load_server,
     ),
+    GATEWAY,
     Command(
         "keys",
         "access keys of the service: create, list, revoke",

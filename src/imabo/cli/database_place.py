@@ -50,7 +50,7 @@ class DatabasePlace:
     def overview(self, name: str, trend: int = 0) -> Document:
         """Its key figures, with so many points of the reward over time."""
         snapshot = self._read(name)
-        found = asdict(insight.overview(snapshot))
+        found = insight.overview_document(insight.overview(snapshot))
         if not trend:
             return found
         return found | {"trend": insight.trend(snapshot, trend)}

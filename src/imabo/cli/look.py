@@ -53,7 +53,6 @@ def show(options: argparse.Namespace) -> None:
         study, overview = place.study(options.study), place.overview(options.study)
         table = place.table(options.study, {"limit": max(options.top, 1)})
         happened = events_of(place, options.study, _FEW)
-        compared = _compared(place, study)
     table["rows"] = table["rows"][: options.top]
     if options.json:
         write_json({"study": study, "overview": overview, "table": table, "events": happened})
@@ -63,7 +62,7 @@ def show(options: argparse.Namespace) -> None:
     for one in overview.get("answers", ()):  # none from an older service
         say(f"  {clean(one['question']):26} {clean(one['answer'])}")
     say()
-    for name, text in [*key_figures(overview), *compared]:
+    for name, text in [*key_figures(overview), *_compared(overview)]:
         say(f"  {name:14} {text}")
     if table["rows"]:
         say()
@@ -74,11 +73,10 @@ def show(options: argparse.Namespace) -> None:
         say(f"  {event_text(event)}")
 
 
-def _compared(place: Place, study: Document) -> list[tuple[str, str]]:
+def _compared(overview: Document) -> list[tuple[str, str]]:
     """The lift in a line, where the study has a control."""
-    if study["rollout"]["control"] is None:
-        return []
-    return [("control", clean(place.named(study["name"]).lift()))]
+    lift = overview.get("lift")  # none from an older service
+    return [] if lift is None else [("control", clean(lift["text"]))]
 
 
 def arms(options: argparse.Namespace) -> None:
@@ -238,7 +236,7 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
         cells = {
             "": "*" if row["is_best"] else "",
             "arm": str(row["id"]),
-            "state": clean(row["state"]),
+            "state": "control draw" if row.get("is_draw") else clean(row["state"]),
             "pulls": count(row["n_pulls"]),
             "rewards": count(row["n_rewards"]),
             "share": f"{row['share']:.1%}",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from imabo import insight
 from imabo.arms import Pull
+from imabo.control import Control
 from imabo.demo.world import BEFORE, DEFAULT, WINDOW
 from imabo.errors import StudyExists
-from imabo.stores import open_store
+from imabo.stores import Store, open_store
 from imabo.study import Study
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NAME: Final = "assistant"
 _DEADLINE_S: Final = 2.0  # a user does not wait longer; the default is served instead
 _LEAST_WINDOW_S: Final = 1.0
+CONTROL: Final = Control(DEFAULT, share=0.1)  # every tenth user is served as today
 
 
 class Counts(NamedTuple):
@@ -44,7 +45,7 @@ class Remote:
         self._study = study
         self.name, self.tell, self.best = study.name, study.tell, study.best
         self.update_space, self.add_arm = study.update_space, study.add_arm
-        self.overview = study.overview
+        self.overview, self.events = study.overview, study.events
 
     def ask(self, n: int) -> Pull:
         """What to serve request ``n`` with."""
@@ -58,30 +59,37 @@ class Remote:
 class Embedded:
     """A study in this process, whose clock counts requests as seconds."""
 
-    def __init__(self, store: str, seed: int) -> None:
-        with closing(open_store(store)) as opened:
-            name = _free_name(opened.names())
+    def __init__(self, store: str | Store | None, seed: int) -> None:
+        self._store = open_store(store)
+        name = _free_name(self._store.names())
         # Pulls expire on a grid of the clock; from its start, the same seed decides the same.
         began, self._n = time.time() // WINDOW * WINDOW, 0
         self._study = study = Study.create(
             name,
             BEFORE,
-            store=store,
+            store=self._store,
             seed=seed,
             window_s=float(WINDOW),
+            control=CONTROL,
             clock=lambda: began + self._n,
         )
-        self.name, self.tell, self.best, self.close = name, study.tell, study.best, study.close
+        self.name, self.tell, self.best = name, study.tell, study.best
         self.update_space, self.add_arm = study.update_space, study.add_arm
+        self.events = study.events
 
     def ask(self, n: int) -> Pull:
         """What to serve request ``n`` with."""
         self._n = n
         return self._study.ask()
 
+    def close(self) -> None:
+        """Release the store."""
+        self._study.close()
+        self._store.close()
+
     def overview(self) -> Mapping[str, Any]:
         """Its key figures."""
-        return dataclasses.asdict(insight.overview(insight.read(self._study)))
+        return insight.overview_document(insight.overview(insight.read(self._study)))
 
     def counts(self) -> Counts:
         """What became of the requests until now."""
@@ -109,7 +117,7 @@ def _create(client: Client, seed: int, window_s: float) -> RemoteStudy:
     while True:
         name = _free_name(client.studies())
         try:
-            return client.create(name, BEFORE, seed=seed, window_s=window_s)
+            return client.create(name, BEFORE, seed=seed, window_s=window_s, control=CONTROL)
         except StudyExists:
             continue  # another demonstration took the name just now
 

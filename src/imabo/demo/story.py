@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from imabo.demo.traffic import Reply
 from imabo.demo.world import NEW_MODEL
+from imabo.events import Event
 
-_LOOKS: Final = 100  # in a run on a terminal
-_LINES: Final = 10  # elsewhere
+_LINES: Final = 10  # of progress, where there is no terminal
 _BAR: Final = 20
 _BEST_AT: Final = (0.25, 0.5, 0.75)  # when the best so far is told
 
@@ -18,13 +18,14 @@ _BEST_AT: Final = (0.25, 0.5, 0.75)  # when the best so far is told
 class Story:
     """Tells what the study itself knows; the truth about the world is for the summary."""
 
-    def __init__(self, rounds: int, out: TextIO) -> None:
+    def __init__(self, rounds: int, out: TextIO, looks: int) -> None:
         self._rounds, self._out = rounds, out
         self._is_live = out.isatty()
-        self._every = max(1, rounds // _LOOKS)
-        self._line_every = max(1, rounds // (_LOOKS if self._is_live else _LINES))
+        self._every = max(1, rounds // looks)
+        self._line_every = max(1, rounds // (looks if self._is_live else _LINES))
         self._best_at = [max(1, int(rounds * share)) for share in _BEST_AT]
         self._is_warm = self._saw_new = self._found_new = False
+        self.noticed: list[tuple[int, str]] = []  # changes of the world: when it told, and what
 
     def wants_look(self, n: int) -> bool:
         """Whether request ``n`` is one after which to look at the study."""
@@ -49,6 +50,13 @@ class Story:
             self.say(n, f"best so far: {best['config']['model']} model, {best_text(best)}")
         if n % self._line_every == 0 or n == self._rounds:
             self._progress(n, overview)
+
+    def happened(self, n: int, events: Sequence[Event]) -> None:
+        """What has happened to the study by request ``n``; changes that are new are told."""
+        drifts = [event for event in events if event.kind == "drift"]
+        for event in drifts[len(self.noticed) :]:
+            self.noticed.append((n, str(event)))
+            self.say(n, f"the study noticed a change: {event}")
 
     def say(self, n: int, text: str) -> None:
         """A line that stays."""

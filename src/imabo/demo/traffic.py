@@ -22,6 +22,7 @@ class Reply:
     visit: Visit
     config: Config
     is_default: bool
+    is_control: bool = False
 
 
 class Inbox:
@@ -69,4 +70,4 @@ def serve(study: Live, visit: Visit, inbox: Inbox) -> Reply:
     pull = study.ask(visit.n)
     if visit.rated_at is not None:
         inbox.expect(visit.rated_at, pull.id, float(visit.is_good(pull.config)))
-    return Reply(visit, pull.config, pull.reason == "default")
+    return Reply(visit, pull.config, pull.reason == "default", pull.group == "control")

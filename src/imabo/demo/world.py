@@ -11,6 +11,8 @@ import numpy as np
 from imabo.space import Choice, Config, Float, Int, Space
 
 NEW_MODEL: Final = "large"
+FALLEN_MODEL: Final = "medium"  # it gets worse behind its name, and nobody says so
+_FALL: Final = 2.5
 
 
 def _space(*models: str, **more: Int) -> Space:
@@ -30,9 +32,9 @@ BEFORE: Final = _space("small", "medium")
 # The new model brings a setting of its own.
 _THOUGHT: Final = Int(256, 8192, log=True, when={"model": NEW_MODEL})
 AFTER: Final = _space("small", "medium", NEW_MODEL, thinking_tokens=_THOUGHT)
-# What the assistant does when nobody tells it what to do.
+# What the assistant does today: the control, and what is served when nobody tells it what to do.
 DEFAULT: Final[dict[str, Any]] = {
-    "model": "medium", "prompt": "plain", "temperature": 0.7, "passages": 10, "rerank": False,
+    "model": "small", "prompt": "step by step", "temperature": 0.4, "passages": 6, "rerank": False,
 }  # fmt: skip
 # Nobody inside the simulation knows this one; the summary compares with it.
 IDEAL: Final[dict[str, Any]] = {
@@ -45,10 +47,15 @@ DELAY_MU, DELAY_SIGMA, LOST = 0.58, 2.32, 0.59
 WINDOW: Final = 300  # requests after which a rating is no longer waited for
 
 
-def success_rate(config: Config) -> float:
-    """The chance that an answer is good; what the assistant's owner would love to know."""
+def success_rate(config: Config, *, has_changed: bool = False) -> float:
+    """The chance that an answer is good; what the assistant's owner would love to know.
+
+    ``has_changed``: after the change of the world.
+    """
     passages, temperature = float(config["passages"] or 0), float(config["temperature"] or 0)
-    skill = {"small": -0.7, "medium": 0.1, NEW_MODEL: 0.3}[str(config["model"])]
+    skill = {"small": -0.9, "medium": 0.1, NEW_MODEL: 0.3}[str(config["model"])]
+    if has_changed and config["model"] == FALLEN_MODEL:
+        skill -= _FALL
     skill += {"plain": -0.3, "step by step": 0.2, "with examples": 0.35}[str(config["prompt"])]
     skill -= 1.6 * (temperature - 0.25) ** 2
     ideal = 6.0
@@ -75,28 +82,33 @@ class Visit:
     luck: float  # the answer is good when this is below the configuration's success rate
     rated_at: float | None  # when the rating arrives, in requests; None when it never does
     at_random: Config  # what serving at random would have answered with
+    has_changed: bool  # whether the world had changed by then
+
+    def rate(self, config: Config) -> float:
+        """The chance that an answer to this user is good."""
+        return success_rate(config, has_changed=self.has_changed)
 
     def is_good(self, config: Config) -> bool:
         """Whether this user likes an answer that was made with ``config``."""
-        return self.luck < success_rate(config)
+        return self.luck < self.rate(config)
 
 
 class World:
     """The users of one run: the same ones for the same seed, whatever they are served.
 
-    So two ways of serving can be compared user by user.
+    So two ways of serving can be compared user by user. Halfway one of the models gets worse behind
+    its name; after two thirds a new model ships.
     """
 
     def __init__(self, rounds: int, seed: int) -> None:
         self.seed, rng = seed, np.random.default_rng([seed, 1])
-        self.ships_after = rounds // 2  # the new model is there after this request
-        self.visits = [
-            self._visit(n, rng, BEFORE if n <= self.ships_after else AFTER)
-            for n in range(1, rounds + 1)
-        ]
+        self.changes_after = rounds // 2  # the world is another after this request
+        self.ships_after = rounds * 2 // 3  # the new model is there after this one
+        self.visits = [self._visit(n, rng) for n in range(1, rounds + 1)]
 
-    @staticmethod
-    def _visit(n: int, rng: np.random.Generator, space: Space) -> Visit:
+    def _visit(self, n: int, rng: np.random.Generator) -> Visit:
+        space = BEFORE if n <= self.ships_after else AFTER
         luck, is_lost = float(rng.random()), rng.random() < LOST
         delay = float(rng.lognormal(DELAY_MU, DELAY_SIGMA))
-        return Visit(n, luck, None if is_lost else n + delay, space.sample(rng))
+        rated_at = None if is_lost else n + delay
+        return Visit(n, luck, rated_at, space.sample(rng), n > self.changes_after)

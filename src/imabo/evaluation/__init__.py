@@ -9,7 +9,7 @@ from imabo.evaluation.balance import FeedbackBalance
 from imabo.evaluation.choosing import Chosen, chosen, level_of_each
 from imabo.evaluation.guardrail import Guardrail, Verdict
 from imabo.evaluation.lift import Lift, LiftEstimate, Mark
-from imabo.evaluation.planning import Plan, plan
+from imabo.evaluation.planning import Plan, half_widths, plan
 from imabo.evaluation.sequences import Asymptotic, Bernstein, Betting
 from imabo.evaluation.shrinking import Shrunk, shrink
 from imabo.evaluation.tally import Outcome
@@ -30,6 +30,7 @@ __all__ = [
     "Shrunk",
     "Verdict",
     "chosen",
+    "half_widths",
     "level_of_each",
     "plan",
     "random_serving",

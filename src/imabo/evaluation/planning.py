@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,6 +74,29 @@ def plan(
     expected = Expected(share, (reward, reward), (variance, variance))
     n = expected.rewards_for(detect, level)
     return Plan(n, round(share * n), math.ceil(n / feedback_rate), expected.half_width(n, level))
+
+
+def half_widths(
+    share: float,
+    reward: float,
+    requests: Sequence[int],
+    level: float = 0.95,
+    *,
+    feedback_rate: float = 1.0,
+) -> list[float]:
+    """Half the width of the lift that is expected after so many requests each; see ``plan``.
+
+    Example:
+        >>> after_1000, after_5000 = half_widths(0.1, 0.6, (1000, 5000))
+        >>> round(after_1000, 2), round(after_5000, 2)
+        (0.16, 0.07)
+    """
+    check_fraction("share", share)
+    check_fraction("reward", reward)
+    check_fraction("level", level)
+    variance = reward * (1.0 - reward)
+    expected = Expected(share, (reward, reward), (variance, variance))
+    return [expected.half_width(max(n * feedback_rate, 1.0), level) for n in requests]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from imabo.insight.arm_table import SORTS, ArmRow, ArmTable, BestArms, arm_table
 from imabo.insight.best_arm import BestArm
 from imabo.insight.drawings import FIGURES, RESEARCH, Caption, caption, figure
 from imabo.insight.feedback_delays import Feedback, feedback
-from imabo.insight.key_figures import Overview, overview
+from imabo.insight.key_figures import Overview, overview, overview_document
 from imabo.insight.labelling import labels
 from imabo.insight.parameters import (
     Effect,
@@ -46,5 +46,6 @@ __all__ = [
     "Importances", "Overview", "Parallel", "ParameterEffects", "RewardOverTime", "Share",
     "SpacePreview", "StudySnapshot", "Traffic", "arm_table", "arms", "caption", "cost",
     "descent", "effects", "feedback", "figure", "growth", "importance", "labels", "overview",
-    "parallel", "preview_space", "read", "report", "reward", "traffic", "trend",
+    "overview_document", "parallel", "preview_space", "read", "report", "reward", "traffic",
+    "trend",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from imabo.insight.grouping import config_text
 from imabo.insight.snapshot import StudySnapshot
 from imabo.settings import check_count, check_one_of
 from imabo.space import Config
+from imabo.stores.base import SPARE
 
 MOST_ROWS: Final = 1000  # of one page of the table
 MOST_SHOWN: Final = 50  # arms of the figure
@@ -36,6 +37,7 @@ class ArmRow:
     say, the more the fewer rewards it has; its mean is above ``sure`` with probability 0.9.
     ``is_best`` marks the arm that ``Study.best`` recommends; ``mutated`` is the parameter in which
     it differs from its parent, where it has one. ``label`` names it by what sets it apart.
+    ``is_draw`` marks one that only a random control served: retired, but not because of anyone.
     """
 
     id: int
@@ -56,6 +58,7 @@ class ArmRow:
     admitted_at: float
     is_best: bool
     label: str
+    is_draw: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,7 @@ def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]
                 admitted_at=record.admitted_at,
                 is_best=record.id == snapshot.best_arm,
                 label=label,
+                is_draw=(record.state, record.retired_from) == SPARE,
             )
         )
     return found

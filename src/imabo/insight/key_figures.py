@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from imabo.insight.estimates import Interval, estimate_of, random_estimate
 from imabo.insight.questions import Answer, answers
 from imabo.insight.snapshot import StudySnapshot
 from imabo.insight.timelines import cost
+from imabo.lifting import LiftReport, lift_document
 from imabo.policies.counts import rate_of
 
-State = Literal["empty", "no feedback", "warming up", "learning", "settled"]
+State = Literal["empty", "rolled back", "no feedback", "warming up", "learning", "settled"]
 
 _SILENT: Final = 20  # recent pulls without a single reward that are worth a word
 _SETTLED: Final = 0.5  # share of the recent pulls that go to the best arm
@@ -60,10 +61,12 @@ class Overview:
         recent_cost: What each of the newest tenth of the pulls costs, on average.
         gain: What was earned beyond serving at random; None while that is not known.
         pulls_per_minute: Over the newest tenth of the pulls; None before there is a pace.
-        state: ``empty`` (no pull yet), ``no feedback`` (no reward came during the newest tenth of
-            the pulls, and at least 20), ``warming up`` (the policy's first arms are not
-            there, or have fewer than two rewards each on average), ``settled`` (the recommended arm
-            gets at least half of the newest tenth of the pulls) or ``learning``.
+        lift: How much better tuned requests are than the control's; None without a control.
+        state: ``empty`` (no pull yet), ``rolled back`` (everyone gets the control),
+            ``no feedback`` (no reward came during the newest tenth of the pulls, and at least 20),
+            ``warming up`` (the policy's first arms are not there, or have fewer than two rewards
+            each on average), ``settled`` (the recommended arm gets at least half of the newest
+            tenth of the pulls) or ``learning``.
         answers: What this says to the four questions that a team has, in words.
     """
 
@@ -97,6 +100,7 @@ class Overview:
     recent_cost: float | None
     gain: float | None
     pulls_per_minute: float | None
+    lift: LiftReport | None
     state: State
     answers: tuple[Answer, ...] = ()
 
@@ -153,9 +157,23 @@ def overview(snapshot: StudySnapshot) -> Overview:
         recent_cost=_recent_cost(lost.cost, since, pulls),
         gain=lost.gain[-1],
         pulls_per_minute=60.0 * pulls / seconds if seconds > 0 else None,
+        lift=snapshot.lift,
         state=_state(snapshot),
     )
     return replace(key, answers=tuple(answers(key)))
+
+
+def overview_document(key: Overview) -> dict[str, Any]:
+    """The key figures as JSON.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> insight.overview_document(insight.overview(insight.read(study)))["state"]
+        'empty'
+    """
+    lift = None if key.lift is None else lift_document(key.lift)
+    return {**asdict(replace(key, lift=None)), "lift": lift}
 
 
 def _recent_cost(lost: list[float | None], since: int, pulls: float) -> float | None:
@@ -169,6 +187,8 @@ def _state(snapshot: StudySnapshot) -> State:
     totals, history = snapshot.totals, snapshot.history
     if not totals.n_pulls:
         return "empty"
+    if snapshot.lift is not None and snapshot.lift.state == "rolled back":
+        return "rolled back"
     if totals.n_pulls >= _SILENT:
         since = history.recent(history.n_pulls, max(0.1, _SILENT / totals.n_pulls))
         if history.n_rewards[-1] == history.n_rewards[since]:

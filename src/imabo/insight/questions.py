@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from imabo.documents import chance_text
+from imabo.insight.compared import Tone, lift_words, measure, percent, signed
 from imabo.insight.estimates import Interval
 
 if TYPE_CHECKING:
     from imabo.insight.key_figures import Overview
-
-Tone = Literal["good", "warn", "bad", "plain"]
 
 _FALLEN: Final = 0.5  # of the usual share of feedback: less than that is worth a word
 _NOTHING: Final = 5e-4  # of the range: what no one would notice of a request
@@ -56,8 +55,10 @@ def answers(key: Overview) -> list[Answer]:
 
 
 def _working(key: Overview) -> Answer:
-    """Whether what is served today is better than serving at random."""
+    """Whether tuned requests do better than the control's; without one, than at random."""
     question = "Is it working?"
+    if key.lift is not None:
+        return Answer("working", question, *lift_words(key.lift))
     if key.recent_mean is None or key.recent_interval is None:
         return Answer("working", question, "Not known yet", "No feedback has come yet.", "plain")
     now = f"Reward now {measure(key.recent_mean)} ({between(key.recent_interval)})"
@@ -134,22 +135,6 @@ def random_words(key: Overview) -> str:
     return f"not known yet{known}: {more} that try something new at random"
 
 
-def measure(value: float | None) -> str:
-    """A measured number, with three digits that say something."""
-    if value is None:
-        return "–"
-    size = abs(value)
-    if size == 0 or (size < 1e6 and size >= 1e-4):
-        digits = 0 if size >= 1000 or size == 0 else 1 if size >= 100 else 2 if size >= 10 else 3
-        return f"{value:,.{digits}f}"
-    return f"{value:.2e}"
-
-
-def signed(value: float) -> str:
-    """A difference, with its sign."""
-    return f"{'+' if value >= 0 else '−'}{measure(abs(value))}"
-
-
 def between(ends: Interval, word: str = " to ") -> str:
     """An interval; an end without a bound is said in words."""
     low, high = ends
@@ -157,12 +142,6 @@ def between(ends: Interval, word: str = " to ") -> str:
         known = "up to " + measure(high) if high is not None else "from " + measure(low)
         return "not known yet" if low is None and high is None else known
     return f"{measure(low)}{word}{measure(high)}"
-
-
-def percent(share: float) -> str:
-    """A share of one."""
-    value = 100.0 * share
-    return f"{value:.{1 if 0 < abs(value) < 10 else 0}f} %"
 
 
 def duration(seconds: float) -> str:

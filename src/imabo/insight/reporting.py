@@ -144,7 +144,7 @@ def _cells(row: ArmRow) -> Iterable[str]:
         f"{row.n_rewards:,}",
         f"{row.n_pulls:,}",
         f"{row.share:.1%}",
-        row.state,
+        "control draw" if row.is_draw else row.state,
     ):
         yield f"<td>{escape(value)}</td>"
 

@@ -15,10 +15,12 @@ from imabo.arms import Bools, Floats, Ints, Restart, Totals, usable_totals
 from imabo.errors import InvalidSetting, NoRewards, UnknownArm
 from imabo.evaluation import Shrunk, shrink
 from imabo.events import drift_event
+from imabo.insight.compared import lift_of
 from imabo.insight.estimates import P0_ORIGINS, mean_intervals
 from imabo.insight.grouping import Grouping, Groupings
 from imabo.insight.labelling import labels
 from imabo.insight.sampling import Sample, last_pull_at, sample_pulls
+from imabo.lifting import LiftReport
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.policies.base import Policy
 from imabo.recommend import Best
@@ -249,6 +251,7 @@ class StudySnapshot:
             the pull that admitted each; those that came. Which are left out depends on no reward.
         groupings: The arms' values of the space's parameters, in groups.
         random_rewards: Rewards of a random control; see ``Study.random_rewards``.
+        lift: What ``Study.lift`` says, None without a control.
     """
 
     study: StudyRecord
@@ -268,6 +271,7 @@ class StudySnapshot:
     first_rewards: Mapping[int, float]
     groupings: Groupings
     random_rewards: tuple[int, float, float] = (0, 0.0, 0.0)
+    lift: LiftReport | None = None
 
     @property
     def name(self) -> str:
@@ -388,6 +392,7 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         best=best,
         first_rewards=_first_rewards(study, arms, since),
         random_rewards=study.random_rewards(),
+        lift=lift_of(study),
         groupings=groupings,
     )
 

@@ -29,8 +29,8 @@ class TabPFN(Oracle):
     any training. Of a pool, most of it the best arm with one parameter changed, the candidate with
     the highest quantile of predicted reward is proposed. Use it where a request costs far more than
     a second of computing: it is by far the slowest oracle. Needs ``pip install "imabo[tabpfn]"``
-    and weights under a licence of their own; see docs/tabpfn.md. Without either, a proposal is
-    ``MissingExtra`` or ``MissingData``.
+    and weights under a licence of their own; see docs/research/tabpfn.md. Without either, a
+    proposal is ``MissingExtra`` or ``MissingData``.
 
     A parameter that is not active is a missing value of the table. A change that switches
     parameters on gives them the values they have in the best arm that has them. After

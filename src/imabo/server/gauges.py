@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
-from imabo.errors import ImaboError, StoreError
+from imabo.errors import ImaboError, NoControl, StoreError
 from imabo.policies.counts import rate_of
 from imabo.study import Study
 
@@ -93,19 +93,11 @@ def feedback_rate(study: Study) -> float | None:
 
 def lift_of(study: Study) -> Lift | None:
     """The lift of a study over its control, with both ends; None where it is not known."""
-    estimate: Any = getattr(study, "lift", None)
     try:
-        found = estimate() if callable(estimate) else None
-    except StoreError:
-        raise
-    except ImaboError:  # there is no control, or no reward yet
+        found = study.lift()
+    except NoControl:
         return None
-    lift, ends = getattr(found, "absolute", None), getattr(found, "interval", None)
-    if lift is None or ends is None or not all(map(math.isfinite, (lift, *ends))):
+    if found.estimate is None or found.interval is None:
         return None
-    return float(lift), float(ends[0]), float(ends[1])
-
-
-def is_rolled_back(study: Study) -> bool:
-    """Whether a study serves its control to everyone."""
-    return getattr(study, "state", None) == "rolled back"
+    shown = found.estimate, *found.interval
+    return shown if all(map(math.isfinite, shown)) else None

@@ -23,14 +23,7 @@ from prometheus_client.registry import Collector
 from imabo.errors import ImaboError
 from imabo.server.access import may_see
 from imabo.server.commits import Commits
-from imabo.server.gauges import (
-    LOOK_BACK,
-    RECENT,
-    Gauges,
-    StudyGauges,
-    feedback_rate,
-    is_rolled_back,
-)
+from imabo.server.gauges import LOOK_BACK, RECENT, Gauges, StudyGauges, feedback_rate
 from imabo.server.registry import Registry
 from imabo.stores.base import KeyRecord
 from imabo.stores.outbox import DeliveryState
@@ -97,6 +90,7 @@ class Metrics:
             "stuck": len(self._registry.lanes.stuck(_STUCK_S)),
             "errors": dict(self.errors),
             "drifts": self._registry.n_drifts(),
+            "rollbacks": self._registry.n_rollbacks(),
             "webhook_tries": dict(self._webhook_tries),
             "sizes": list(self._commits.sizes.items()),
             "requests": [[*label, tally] for label, tally in list(self.requests.items())],
@@ -140,6 +134,8 @@ class Metrics:
         yield by(
             CounterMetricFamily, "imabo_drifts", "changes of the world that were noticed", "drifts"
         )
+        text = "times that a guardrail rolled a study back"
+        yield by(CounterMetricFamily, "imabo_rollbacks", text, "rollbacks")
         yield _request_family(everyone)
         yield _size_family(everyone)
         text = "requests that wait to be committed"
@@ -212,7 +208,7 @@ class Metrics:
             (
                 "imabo_rolled_back",
                 "1 while a study serves its control to everyone",
-                lambda study, one: float(is_rolled_back(study)),
+                lambda study, one: float(study.state == "rolled back"),
             ),
         ]
         for name, text, value in table:

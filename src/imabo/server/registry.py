@@ -265,6 +265,10 @@ class Registry:
         """How many changes the open studies noticed here, by name; never blocks."""
         return {name: found.study.n_drifts for name, found in list(self._open.items())}
 
+    def n_rollbacks(self) -> dict[str, int]:
+        """How often guardrails rolled the open studies back here, by name."""
+        return {name: found.study.n_rollbacks for name, found in list(self._open.items())}
+
     def age_s(self, name: str) -> float:
         """How long ago the view of an open study was last known to be true."""
         found = self._open.get(name)

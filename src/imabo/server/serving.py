@@ -110,7 +110,7 @@ def run(
     store: Store, settings: Settings, listener: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve in this process until a signal comes."""
-    _allow_files(settings.max_connections + _OTHER_FILES)
+    allow_files(settings.max_connections + _OTHER_FILES)
     app = make_app(store, settings)
     gc.freeze()  # what is here now stays: no collection needs to look at it again
     config = uvicorn.Config(
@@ -132,7 +132,7 @@ def run(
     server.run(sockets=[listener])
 
 
-def _allow_files(wanted: int) -> None:
+def allow_files(wanted: int) -> None:
     """Have the system allow so many open files, a connection being one; as many as it may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:

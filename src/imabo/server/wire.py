@@ -259,53 +259,6 @@ class ImportQuery(Query):
 # --- what the service gives ---------------------------------------------------------------------
 
 
-class StudyAnswer(BaseModel):
-    """A study: what it was created with, and how far it has come."""
-
-    name: str = Field(examples=["support-answers"])
-    space: dict[str, Any] = Field(examples=[SPACE])
-    space_version: int
-    policy: dict[str, Any] = Field(examples=[{"type": "IMOSS", "beta": 0.5}])
-    oracle: dict[str, Any] = Field(examples=[{"type": "GP"}])
-    seed: str = Field(examples=["0"])
-    reward_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
-    window_s: float | None
-    revision: int | None = Field(description="of its declaration; null where none was given")
-    signals: dict[str, Any] | None = Field(description="that were declared; null without any")
-    objective: dict[str, Any] | None = Field(description="budgets and limits; null without any")
-    created_at: Time
-    n_arms: int
-    n_pulls: int
-    n_rewards: int
-    n_pending: int
-    n_expired: int
-    state: Literal["tuning", "rolled back"]
-    rollout: dict[str, Any] = Field(description="as ``GET .../control`` answers")
-
-
-class StudiesAnswer(BaseModel):
-    """The studies that the caller may see, by name."""
-
-    studies: list[StudyAnswer]
-
-
-class CheckedAnswer(BaseModel):
-    """What an imported log was made of."""
-
-    decided: int = Field(description="requests whose decision came out as in the log")
-    followed: int = Field(description="requests that were served as the log says")
-    rewards: int
-    expirations: int
-    changes: int
-
-
-class ImportAnswer(BaseModel):
-    """A study that was made from a log."""
-
-    study: StudyAnswer
-    checked: CheckedAnswer
-
-
 class PullAnswer(BaseModel):
     """One request served with an arm."""
 

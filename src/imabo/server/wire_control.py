@@ -49,6 +49,25 @@ class LiftQuery(Query):
     last: int = Field(1000, ge=1, le=10**9, description="rewards that ``last`` is about")
 
 
+class PlanQuery(Query):
+    """A control to plan; the mean reward and the feedback rate are those of the study."""
+
+    share: float = Field(0.05, gt=0, lt=1, description="of the control, as ``/control`` takes it")
+    exposure: float = Field(1.0, ge=0, le=1)
+
+
+class PlanAnswer(BaseModel):
+    """How many requests get the control, and how well the lift is known after some of them."""
+
+    chance: float = Field(description="that a request gets the control")
+    requests: list[int] = Field(examples=[[1000, 5000, 20000]])
+    half_widths: list[float] | None = Field(
+        description="half the width of the lift's interval after so many requests, at most about; "
+        "null where rewards have no range, or everyone gets the control"
+    )
+    text: str
+
+
 class RolloutAnswer(BaseModel):
     """Who gets the control."""
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from imabo.insight.arm_table import Sort
 from imabo.server.wire import Config, Query
+from imabo.server.wire_control import LiftAnswer
 
 State = Literal["active", "paused", "retired"]
 Interval = Annotated[
@@ -134,7 +135,8 @@ class OverviewAnswer(BaseModel):
     recent_cost: float | None = Field(description="the cost of each of the newest pulls")
     gain: float | None = Field(description="what was earned beyond serving at random")
     pulls_per_minute: float | None
-    state: Literal["empty", "no feedback", "warming up", "learning", "settled"]
+    lift: LiftAnswer | None = Field(description="over the control; null without one")
+    state: Literal["empty", "rolled back", "no feedback", "warming up", "learning", "settled"]
     answers: list[Answer] = Field(description="the four questions that the page begins with")
     trend: list[float | None] | None = Field(
         None, description="the rolling mean of the rewards, when it was asked for"
@@ -172,7 +174,7 @@ class ArmRow(BaseModel):
 
     id: int = Field(examples=[3])
     config: Config
-    origin: Literal["warmup", "oracle", "baseline", "manual"]
+    origin: Literal["warmup", "oracle", "baseline", "manual", "control"]
     state: State
     n_pulls: int
     n_rewards: int
@@ -190,6 +192,9 @@ class ArmRow(BaseModel):
     label: str = Field(
         description="what sets it apart from the other arms, in words",
         examples=["large, with examples, T = 0"],
+    )
+    is_draw: bool = Field(
+        description="whether only a random control served it: retired, but not by anyone"
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from imabo.server import wire
-from imabo.server.wire import Body, SpacePart, StudyAnswer
+from imabo.server.wire import Body, SpacePart
+from imabo.server.wire_control import ControlPart, GuardrailPart, RolloutAnswer
 from imabo.server.wire_signals import ObjectivePart, SignalParts
 
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -31,11 +32,9 @@ class StudyBody(Body):
         default=[0.0, 1.0], description="ends of the rewards; null for rewards without ends"
     )
     window_s: float | None = Field(None, gt=0)
-    control: dict[str, Any] | None = Field(
-        None, description="as ``PUT .../control`` takes it; so the two below"
-    )
+    control: ControlPart | None = None
     exposure: float = Field(1.0, ge=0, le=1)
-    guardrail: dict[str, Any] | None = None
+    guardrail: GuardrailPart | None = None
     if_changed: Literal["error", "update", "keep"] = Field(
         "error", description="what to do with a study of that name that was declared otherwise"
     )
@@ -60,6 +59,53 @@ class ChangeBody(Body):
     )
     signals: SignalParts | None = None
     objective: ObjectivePart | None = Field(None, description="null to keep no budget or limit")
+
+
+class StudyAnswer(BaseModel):
+    """A study: what it was created with, and how far it has come."""
+
+    name: str = Field(examples=["support-answers"])
+    space: dict[str, Any] = Field(examples=[wire.SPACE])
+    space_version: int
+    policy: dict[str, Any] = Field(examples=[{"type": "IMOSS", "beta": 0.5}])
+    oracle: dict[str, Any] = Field(examples=[{"type": "GP"}])
+    seed: str = Field(examples=["0"])
+    reward_range: Ends | None
+    window_s: float | None
+    revision: int | None = Field(description="of its declaration; null where none was given")
+    signals: dict[str, Any] | None = Field(description="that were declared; null without any")
+    objective: dict[str, Any] | None = Field(description="budgets and limits; null without any")
+    created_at: wire.Time
+    n_arms: int
+    n_pulls: int
+    n_rewards: int
+    n_pending: int
+    n_expired: int
+    state: Literal["tuning", "rolled back"]
+    rollout: RolloutAnswer
+
+
+class StudiesAnswer(BaseModel):
+    """The studies that the caller may see, by name."""
+
+    studies: list[StudyAnswer]
+
+
+class CheckedAnswer(BaseModel):
+    """What an imported log was made of."""
+
+    decided: int = Field(description="requests whose decision came out as in the log")
+    followed: int = Field(description="requests that were served as the log says")
+    rewards: int
+    expirations: int
+    changes: int
+
+
+class ImportAnswer(BaseModel):
+    """A study that was made from a log."""
+
+    study: StudyAnswer
+    checked: CheckedAnswer
 
 
 class DeclaredAnswer(StudyAnswer):

@@ -216,7 +216,7 @@ class Row {
     setText(cells.share, percent(row.share));
     setText(cells.pending, row.n_pending ? `${whole(row.n_pending)} waiting` : " ");
     this.fill.style.width = `${100 * (row.share || 0)}%`;
-    setPill(this.state, row.state);
+    setPill(this.state, row.is_draw ? "control draw" : row.state);
     setAttr(this.element, "data-state", row.state);
     this.element.classList.toggle("is-best", row.is_best);
     const verb = row.state === "paused" ? "Resume" : "Pause";
@@ -230,7 +230,7 @@ class Row {
   }
 }
 
-const ORIGINS = { warmup: "one of the first", oracle: "proposed by the search", baseline: "drawn at random", manual: "added by hand" };
+const ORIGINS = { warmup: "one of the first", oracle: "proposed by the search", baseline: "drawn at random", manual: "added by hand", control: "of the control" };
 
 function originOf(row) {
   if (!row.parent) return ORIGINS[row.origin];

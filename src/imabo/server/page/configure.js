@@ -55,7 +55,7 @@ export function parsed(area) {
   return value;
 }
 
-class ConfigForm {
+export class ConfigForm {
   constructor(space, start) {
     this.space = space;
     this.values = {};

@@ -4,7 +4,7 @@ import { h, setAttr, setText } from "./dom.js";
 
 const TONES = {
   learning: "accent", settled: "good", "warming up": "accent", empty: "", "no feedback": "warn",
-  idle: "", stalled: "warn", active: "good", paused: "warn", retired: "",
+  "rolled back": "bad", "control draw": "", idle: "", stalled: "warn", active: "good", paused: "warn", retired: "",
 };
 
 export function pill(word = "") {

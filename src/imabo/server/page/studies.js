@@ -90,7 +90,7 @@ class Card {
   }
 
   showStudy(study) {
-    this.mark = [study.created_at, study.n_pulls, study.n_rewards, study.n_arms, study.n_expired, study.space_version].join();
+    this.mark = [study.created_at, study.n_pulls, study.n_rewards, study.n_arms, study.n_expired, study.space_version, study.state].join();
     this.study = study;
     this.showFoot();
   }
@@ -120,10 +120,16 @@ class Card {
     this.lastAt = found.last_pull_at;
     setPill(this.state, found.state);
     setText(this.big, measure(found.recent_mean));
-    const gain = found.recent_mean !== null && found.random_mean !== null ? found.recent_mean - found.random_mean : null;
-    setText(this.against, gain === null ? (found.n_rewards ? " " : "no reward yet") : `${gain >= 0 ? "+" : "−"}${measure(Math.abs(gain))} against random`);
+    const [gain, other] = gainOf(found);
+    setText(this.against, gain === null ? (found.n_rewards ? " " : "no reward yet") : `${gain >= 0 ? "+" : "−"}${measure(Math.abs(gain))} ${other}`);
     setAttr(this.against, "class", `small ${gain === null ? "soft" : gain >= 0 ? "better" : "worse"}`);
     this.drawing.replaceChildren(spark(found.trend || [], found.random_mean));
     this.showFoot();
   }
+}
+
+/** What it is better by, and than what: the control where there is one, else serving at random. */
+function gainOf({ lift, recent_mean: now, random_mean: random }) {
+  if (lift !== null) return [lift.estimate, "over control"];
+  return [now !== null && random !== null ? now - random : null, "against random"];
 }

@@ -4,11 +4,13 @@ import { Away, Problem, read, studyPath } from "./api.js";
 import { addArm } from "./configure.js";
 import { deleteStudy, save } from "./actions.js";
 import { ArmTable } from "./arms.js";
+import { Control } from "./control.js";
 import { wordsOf } from "./dialogs.js";
 import { ICONS, h, icon, setAttr, setText } from "./dom.js";
 import { day, plural } from "./format.js";
 import { Find } from "./find.js";
 import { Happened } from "./happened.js";
+import { LiftTable } from "./lift.js";
 import { Live } from "./live.js";
 import { menu } from "./menu.js";
 import { Best, Numbers } from "./numbers.js";
@@ -47,6 +49,8 @@ class StudyView {
     this.find = new Find(name);
     this.best = new Best();
     this.happened = new Happened(name);
+    this.lift = new LiftTable();
+    this.control = new Control(name, () => ({ space: this.study.space, best: this.overview?.best?.config }), () => this.changed());
     this.table = new ArmTable(name, params, (kept) => this.keep(kept), () => this.live.now());
     this.spaceBox = h("div", { class: "card table-card" });
     this.inner = h("p", { class: "small soft" });
@@ -116,17 +120,17 @@ class StudyView {
     const usual = [...Object.values(PARTS).flat(), ...research];
     const others = [...byName.keys()].filter((name) => !usual.includes(name));
     const sections = [
-      section("Progress", [lead, group([...PARTS.progress, ...others]), this.happened.element], this.axisSwitch()),
+      section("Progress", [lead, this.lift.element, group([...PARTS.progress, ...others]), this.happened.element], this.axisSwitch()),
       section("Configurations", [this.table.element, group(PARTS.configurations), this.find.element], this.addButton()),
       section("Parameters", [group(PARTS.parameters)]),
-      section("Settings", [this.spaceBox], this.spaceAction()),
+      section("Settings", [this.control.element, this.spaceBox], this.spaceAction()),
       section("Research", [h("details", { class: "card research" },
         h("summary", {}, "How the search works inside"), h("div", { class: "stack" }, this.inner, group(research)))]),
     ];
     this.pictures = [sections[0], sections[2], this.find.element, sections[4]];
     this.waiting = waiting(this.name);
     this.contents = contents(sections);
-    this.inside.replaceChildren(this.head(), this.numbers.element, this.waiting, this.contents, ...sections);
+    this.inside.replaceChildren(this.head(), this.control.banner, this.numbers.element, this.waiting, this.contents, ...sections);
     this.showWaiting(this.study.n_pulls === 0);
     this.actions.replaceChildren(...this.buttons());
     this.plots.forEach((plot) => plot.start());
@@ -189,7 +193,7 @@ class StudyView {
       { label: "Report (HTML)", run: () => save(this.name, "report") },
     ])];
     if (mayAdmin()) {
-      found.push(menu([icon(ICONS.more)], [
+      found.push(this.control.button, menu([icon(ICONS.more)], [
         { label: "Add a configuration…", run: () => this.add() },
         { label: "Change the space…", run: () => this.respace() },
         { label: "Delete the study…", run: () => deleteStudy(this.name), isDanger: true },
@@ -216,10 +220,11 @@ class StudyView {
     this.numbers.show(found);
     this.showWaiting(found.n_pulls === 0);
     this.best.show(found);
-    const mark = [found.created_at, found.n_pulls, found.n_rewards, found.n_pending, found.n_expired, found.n_arms, found.n_active, found.n_servable, found.space_version, found.best?.since].join();
+    this.lift.show(found.lift);
+    const mark = [found.created_at, found.n_pulls, found.n_rewards, found.n_pending, found.n_expired, found.n_arms, found.n_active, found.n_servable, found.space_version, found.best?.since, found.last_at, found.state].join();
     if (mark === this.mark) return;
     if (found.space_version !== this.spaceVersion) await this.readStudy();
-    await Promise.all([this.table.refresh(), this.happened.refresh()]);
+    await Promise.all([this.table.refresh(), this.happened.refresh(), this.control.refresh()]);
     this.offer();
     this.mark = mark;
     this.plots.forEach((plot) => plot.renew());

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from imabo.control import Control, Rollout, checked_rollout
 from imabo.documents import rollout_document
 from imabo.engine.rollouts import SAME
-from imabo.evaluation import Guardrail
+from imabo.evaluation import Guardrail, half_widths
+from imabo.insight.compared import measure, percent
 from imabo.lifting import lift_document
+from imabo.policies.counts import rate_of
 from imabo.server.context import Context, respond
-from imabo.server.wire_control import ControlBody, LiftQuery, RollBackBody
+from imabo.server.wire_control import ControlBody, LiftQuery, PlanQuery, RollBackBody
 from imabo.study import Study
+
+_AFTER: Final = (1000, 5000, 20_000)  # requests
 
 
 async def read_control(context: Context) -> Response:
@@ -48,6 +52,12 @@ async def lift(context: Context) -> Response:
     query = context.checked_query(LiftQuery)
     found = await context.with_study(lambda study: study.lift(query.level, query.last))
     return respond(lift_document(found))
+
+
+async def plan(context: Context) -> Response:
+    """What a control with such a share would do, and how well the lift would be known."""
+    query = context.checked_query(PlanQuery)
+    return respond(await context.with_study(lambda study: _plan(study, query)))
 
 
 async def roll_back(context: Context) -> Response:
@@ -94,6 +104,33 @@ def _read(sent: Mapping[str, Any]) -> dict[str, Any]:
     if "exposure" in sent:
         wanted["exposure"] = sent["exposure"]
     return wanted
+
+
+def _plan(study: Study, query: PlanQuery) -> dict[str, Any]:
+    wanted = Rollout(Control.random(query.share), exposure=query.exposure)
+    chance = wanted.chance or 0.0
+    words = f"{percent(chance)} of the requests get the control, {percent(1.0 - chance)} are tuned"
+    widths, ends, totals = None, study.reward_range, study.view.totals
+    if ends is not None and 0.0 < chance < 1.0:
+        low, high = ends
+        mean = (
+            (totals.reward_sum / totals.n_rewards - low) / (high - low) if totals.n_rewards else 0.5
+        )
+        rate = rate_of(totals, study.window_s is not None) if totals.n_rewards else 1.0
+        found = half_widths(chance, min(max(mean, 0.02), 0.98), _AFTER, feedback_rate=rate)
+        widths = [(high - low) * width for width in found]
+        known = ", ".join(
+            f"{measure(width)} after {n:,}" for n, width in zip(_AFTER, widths, strict=True)
+        )
+        words += f". The lift is then known to about ± {known} requests"
+    elif chance == 1.0:
+        words += ": nothing is compared"
+    return {
+        "chance": chance,
+        "requests": list(_AFTER),
+        "half_widths": widths,
+        "text": f"{words}.",
+    }
 
 
 def _document(study: Study) -> dict[str, Any]:

@@ -42,7 +42,7 @@ async def overview(context: Context) -> Response:
     trend = context.checked_query(OverviewQuery).trend
 
     def work(facts: insight.StudySnapshot) -> dict[str, Any]:
-        found = asdict(insight.overview(facts))
+        found = insight.overview_document(insight.overview(facts))
         return found | {"trend": insight.trend(facts, trend)} if trend else found
 
     return await _shared(context, ("overview", trend), work)

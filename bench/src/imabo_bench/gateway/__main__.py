@@ -1,0 +1,197 @@
+"""Overhead of the gateway against a bare Starlette and httpx pass-through, in one run.
+
+``python -m imabo_bench.gateway`` starts an upstream that answers at once, the pass-through, an
+``imabo serve`` and an ``imabo gateway``, and measures them in turn. The ratios are what is claimed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from imabo import Choice, Client, Float, Space, oracles
+from imabo_bench.gateway.loads import paced, streams
+from imabo_bench.service.load import Call, Tool, asks, find_tool, run_load
+from imabo_bench.timing import Line
+
+_FILE: Final = """
+[imabo]
+url = "{imabo}"
+[upstreams.stub]
+base_url = "{upstream}/v1"
+key_env = "STUB_KEY"
+models.small = {{input = 1e-6, output = 2e-6}}
+models.large = {{input = 1e-6, output = 2e-6}}
+[routes.answers]
+default = {{model = "small", temperature = 0.5}}
+fields = {{model = "model", temperature = "temperature"}}
+"""
+_MESSAGES: Final = [{"role": "user", "content": "What is the capital of France? " * 10}]
+_PATH: Final = "/v1/chat/completions"
+
+
+def _call(model: str, **more: object) -> Call:
+    body = {"model": model, "messages": _MESSAGES, **more}
+    return Call("POST", _PATH, json.dumps(body))
+
+
+@contextlib.contextmanager
+def _process(*arguments: str, as_json: bool = False) -> Iterator[tuple[str, int]]:
+    command = [sys.executable, "-m", *arguments]
+    environ = os.environ | {"STUB_KEY": "x"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
+    try:
+        if process.stdout is None:
+            raise RuntimeError("the output is not piped")
+        line = process.stdout.readline().strip()
+        if not line:
+            raise RuntimeError(f"it ended with {process.wait()}: {' '.join(arguments)}")
+        yield (json.loads(line)["url"] if as_json else line), process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60.0)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the lines, and return 1 when a bar is missed."""
+    parser = argparse.ArgumentParser(prog="python -m imabo_bench.gateway", description=__doc__)
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each variant in a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rate", type=float, default=100.0, help="requests a second, paced")
+    parser.add_argument("--streams", type=int, default=1000, help="at once")
+    parser.add_argument(
+        "--folder",
+        default="/dev/shm" if os.access("/dev/shm", os.W_OK) else None,
+        help="of imabo's database; in memory by default, because an ask waits for the disk's flush",
+    )
+    options = parser.parse_args(arguments)
+    tool = find_tool()
+    print(
+        f"The gateway: {options.connections} connections, {options.rounds} rounds of "
+        f"{options.seconds:g} s in turn, medians; loaded by {tool}; {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.1f} before.\n",
+        flush=True,
+    )
+    with ExitStack() as stack:
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="imabo-gateway-", dir=options.folder)
+        )
+        store = f"sqlite:///{folder}/imabo.db"
+        enter = stack.enter_context
+        upstream, _ = enter(_process("imabo_bench.gateway.host", "upstream"))
+        bare, _ = enter(_process("imabo_bench.gateway.host", "bare", "--url", upstream))
+        serve = ("imabo.cli", "serve", "--store", store, "--port", "0", "--json")
+        imabo, _ = enter(_process(*serve, as_json=True))
+        with Client(imabo) as client:
+            space = Space(model=Choice("small", "large"), temperature=Float(0.0, 1.0))
+            # What a model of the rewards costs is not the question here: make bench-service has it.
+            client.create("answers", space, oracle=oracles.Random())
+        path = Path(folder) / "gateway.toml"
+        path.write_text(_FILE.format(imabo=imabo, upstream=upstream), encoding="utf-8")
+        run = ("imabo.cli", "gateway", str(path), "--port", "0", "--json")
+        gateway, pid = enter(_process(*run, as_json=True))
+        variants = {
+            "bare": (bare, "small"),
+            "passed": (gateway, "small"),
+            "tuned": (gateway, "imabo/answers"),
+        }
+        lines = _measured(variants, imabo, options, tool)
+        lines += _held(gateway, pid, options.streams)
+    for line in lines:
+        print(line, flush=True)
+    print(f"\nLoad {os.getloadavg()[0]:.1f} after.")
+    return 0 if all(line.met for line in lines) else 1
+
+
+def _measured(
+    variants: dict[str, tuple[str, str]], imabo: str, options: argparse.Namespace, tool: Tool
+) -> list[Line]:
+    rates: dict[str, list[float]] = {name: [] for name in variants}
+    medians: dict[str, list[float]] = {name: [] for name in variants}
+    firsts: dict[str, list[float]] = {name: [] for name in variants}
+    gaps: dict[str, list[float]] = {name: [] for name in variants}
+    alone: list[float] = []
+    for _ in range(options.rounds):
+        for name, (url, model) in variants.items():
+            load = run_load(
+                tool, url, _call(model), connections=options.connections, seconds=options.seconds
+            )
+            if load.failed:
+                raise RuntimeError(f"{load.failed} requests of {name} failed")
+            rates[name].append(load.rate)
+        alone.append(_paced(imabo, asks("answers"), options))
+        for name, (url, model) in variants.items():
+            medians[name].append(_paced(url, _call(model), options))
+            found = streams(url, _call(model, stream=True), count=40, apart_s=0.02)
+            firsts[name].append(found.first_ms)
+            gaps[name].append(found.gaps_ms)
+    lines = []
+    for name, bar in (("tuned", 0.45), ("passed", None)):
+        ratios = [ours / bares for ours, bares in zip(rates[name], rates["bare"], strict=True)]
+        detail = f"{_median(rates[name]):.0f} against {_median(rates['bare']):.0f} a second"
+        lines.append(Line(f"{name}: throughput, of a bare pass-through", _median(ratios), bar,
+                          True, detail))  # fmt: skip
+    for title, times in (("median latency at a pace", medians), ("first byte of a stream", firsts)):
+        for name, bar in (("tuned", 3.0), ("passed", None)):
+            more = [ours - bares for ours, bares in zip(times[name], times["bare"], strict=True)]
+            detail = f"{_median(times[name]):.2f} against {_median(times['bare']):.2f} ms"
+            lines.append(Line(f"{name}: {title}, ms more", _median(more), bar, False, detail))
+    lines.append(
+        Line("an ask of imabo alone, at a pace, ms", _median(alone), None, False, "beside")
+    )
+    detail = f"{_median(gaps['tuned']):.1f} against {_median(gaps['bare']):.1f} ms"
+    lines.append(Line("tuned: gap between tokens, ms", _median(gaps["tuned"]), None, False, detail))
+    return lines
+
+
+def _paced(url: str, call: Call, options: argparse.Namespace) -> float:
+    return paced(
+        url,
+        call,
+        connections=options.connections,
+        seconds=options.seconds,
+        rate=options.rate,
+    )
+
+
+def _held(gateway: str, pid: int, count: int) -> list[Line]:
+    """Many streams at once, thrice: all come to their end, and memory does not go on growing."""
+    call, resident, whole = _call("imabo/answers", stream=True), [_resident_mb(pid)], []
+    for _ in range(3):
+        whole.append(streams(gateway, call, count=count).whole)
+        resident.append(_resident_mb(pid))
+    detail = f"{' '.join(map(str, whole))} of {count}"
+    shown = " ".join(f"{one:.0f}" for one in resident)
+    return [
+        Line(f"{count} streams at once, share that is whole", min(whole) / count, 1.0, True,
+             detail),
+        Line("memory after the third time, of the first", resident[3] / resident[1], 1.2, False,
+             f"{shown} MB"),
+    ]  # fmt: skip
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,92 @@
+"""Loads that are not as fast as they go: requests at a pace, and streams."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from imabo_bench.service.load import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What streams at once came to.
+
+    Args:
+        first_ms: Median time to the first byte of a body.
+        gaps_ms: Median time between two pieces after that.
+        whole: Streams that came to their end.
+    """
+
+    first_ms: float
+    gaps_ms: float
+    whole: int
+
+
+async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
+    parts = urlsplit(url)
+    host, port = parts.hostname or "127.0.0.1", parts.port or 80
+    reader, writer = await asyncio.open_connection(host, port)
+    return reader, writer, f"{host}:{port}"
+
+
+def paced(url: str, call: Call, *, connections: int, seconds: float, rate: float) -> float:
+    """The median latency in ms when so many requests a second are spread over the connections."""
+
+    async def one(n: int) -> list[float]:
+        reader, writer, host = await _connect(url)
+        text, every, times = call.text(1, host), connections / rate, []
+        next_at = time.perf_counter() + every * n / connections
+        ends_at = next_at + seconds
+        while next_at < ends_at:
+            await asyncio.sleep(max(0.0, next_at - time.perf_counter()))
+            began = time.perf_counter()
+            writer.write(text)
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
+            await reader.readexactly(length)
+            times.append(time.perf_counter() - began)
+            next_at += every
+        writer.close()
+        return times
+
+    async def run() -> float:
+        done = await asyncio.gather(*(one(n) for n in range(connections)))
+        return statistics.median([took for times in done for took in times]) * 1e3
+
+    return asyncio.run(run())
+
+
+def streams(url: str, call: Call, *, count: int, apart_s: float = 0.0) -> Streams:
+    """Open so many streams, each a while after the one before, and read them to their end."""
+
+    async def one(n: int) -> tuple[float, list[float], bool]:
+        await asyncio.sleep(n * apart_s)
+        reader, writer, host = await _connect(url)
+        began = time.perf_counter()
+        writer.write(call.text(1, host))
+        await reader.readuntil(b"\r\n\r\n")
+        seen, at, text = [], began, b""
+        while not text.endswith(b"0\r\n\r\n"):
+            piece = await reader.read(65_536)
+            if not piece:
+                break
+            now = time.perf_counter()
+            seen.append(now - at)
+            at, text = now, (text + piece)[-64:] if b"[DONE]" not in text else text + piece
+        writer.close()
+        return seen[0], seen[1:], b"[DONE]" in text
+
+    async def run() -> Streams:
+        done = await asyncio.gather(*(one(n) for n in range(count)))
+        gaps = [gap for _, gaps, _ in done for gap in gaps if gap > 0.001]
+        return Streams(
+            statistics.median([first for first, _, _ in done]) * 1e3,
+            statistics.median(gaps) * 1e3 if gaps else 0.0,
+            sum(whole for _, _, whole in done),
+        )
+
+    return asyncio.run(run())

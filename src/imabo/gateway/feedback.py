@@ -1,0 +1,180 @@
+"""``POST /v1/feedback``: from a completion's id to the reward of its pull."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imabo.defaults import DEFAULT_PREFIX
+from imabo.errors import ImaboError
+from imabo.gateway.answering import document, refused, refused_by_imabo
+from imabo.gateway.relay import Parts
+from imabo.space.scalars import show
+
+_log: Final = logging.getLogger(__name__)
+_MOST: Final = 65_536  # bytes of a feedback
+_MOST_SCORES: Final = 50
+_FIELDS: Final = ("id", "reward", "scores", "comment")
+_PULL: Final = re.compile(
+    r"(?:(?:chatcmpl|cmpl)-)?((?:default-)?[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17})"
+)
+_DEFAULT: Final = re.compile(r"(?:(?:chatcmpl|cmpl)-)?(default-[0-9a-f]{16})")
+
+
+class Feedback:
+    """Takes feedback for completions that came through this gateway, or another of its studies."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._turn = asyncio.Lock()  # lines of the file are written one after the other
+
+    async def answer(self, request: Request) -> Response:
+        """Tell the reward, and say what became of it."""
+        if (refusal := self._parts.check_key(request.scope)) is not None:
+            return refusal
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _MOST:
+                return refused(413, "too_large", f"the feedback is longer than {_MOST} bytes")
+        try:
+            said = json.loads(body)
+        except (ValueError, RecursionError):
+            return refused(400, "invalid_json", "the body is no JSON that can be read")
+        if (wrong := _wrong(said)) is not None:
+            return refused(422, "invalid_request", wrong)
+        if (pull_id := pull_of(said["id"])) is None:
+            words = (
+                f"the id {show(said['id'])[:200]} is not one that this gateway gave a completion"
+            )
+            return refused(404, "unknown_pull", f"{words}; send the answer's id, or x-imabo-pull")
+        if pull_id.startswith(DEFAULT_PREFIX):
+            return document(_dropped(pull_id))
+        return await self._tell(pull_id, said)
+
+    async def _tell(self, pull_id: str, said: Mapping[str, Any]) -> Response:
+        reward, scores = said.get("reward"), said.get("scores") or {}
+        if reward is None and scores:
+            reward = self._mean(scores)
+            if isinstance(reward, Response):
+                return reward
+        done: dict[str, Any] = {"object": "feedback", "status": "told", "pull": pull_id}
+        try:
+            if reward is not None:
+                done["study"] = await self._parts.studies.tell(pull_id, reward)
+                done["reward"] = float(reward)
+            if scores and "study" in done:
+                study = done["study"]
+                done["signals"] = await self._parts.studies.signal(study, pull_id, scores)
+        except ImaboError as error:
+            return refused_by_imabo(error)
+        if reward is None:
+            done["status"] = "noted"
+        if "comment" in said or scores:
+            done["kept"] = await self._keep({**done, **said, "pull": pull_id})
+        return document(done)
+
+    def _mean(self, scores: Mapping[str, float]) -> float | Response:
+        """The reward that partial scores make: their mean, with the weights of a route."""
+        weights = next(
+            (
+                r.scores
+                for r in self._parts.settings.routes.values()
+                if set(r.scores) == set(scores)
+            ),
+            None,
+        )
+        if weights is None:
+            words = f"there is no reward, and no route has weights for just {', '.join(scores)}"
+            fix = "send a reward, or all scores of [routes.NAME.scores] together"
+            return refused(422, "invalid_request", f"{words}; {fix}", "scores")
+        return sum(weights[name] * scores[name] for name in weights) / sum(weights.values())
+
+    async def _keep(self, said: Mapping[str, Any]) -> bool:
+        """Add a line to the file, where there is one; whether that was done."""
+        path = self._parts.settings.feedback_file
+        if path is None:
+            return False
+        line = json.dumps({"at": datetime.now(UTC).isoformat(), **said}) + "\n"
+        async with self._turn:
+            try:
+                await asyncio.to_thread(_append, path, line)
+            except OSError as error:  # the reward counts all the same
+                _log.error("feedback cannot be added to %r: %s", path, error.strerror)
+                return False
+        return True
+
+
+def pull_of(completion: str) -> str | None:
+    """The pull that a completion's id stands for; None where it is not one of a gateway.
+
+    Example:
+        >>> pull_of("chatcmpl-k3f9x2-15"), pull_of("chatcmpl-9aX3kQ"), pull_of("k3f9x2-15")
+        ('k3f9x2-15', None, 'k3f9x2-15')
+    """
+    found = _DEFAULT.fullmatch(completion) or _PULL.fullmatch(completion)
+    return None if found is None else found[1]
+
+
+def _dropped(pull_id: str) -> dict[str, Any]:
+    is_fallback = _DEFAULT.fullmatch(pull_id) is None
+    why = (
+        "the upstream of its arm failed and the fallback answered"
+        if is_fallback
+        else "imabo did not answer in time and the route's default was served"
+    )
+    return {
+        "object": "feedback",
+        "status": "dropped",
+        "pull": pull_id,
+        "why": f"{why}, so no arm is to be credited",
+    }
+
+
+def _wrong(said: object) -> str | None:
+    """What is wrong with a feedback; None where nothing is."""
+    if not isinstance(said, dict):
+        return "the feedback must be an object with an id and a reward"
+    for name in said:
+        if name not in _FIELDS:
+            return f"the feedback has {show(name)[:200]}; it takes {', '.join(_FIELDS)}"
+    if not isinstance(said.get("id"), str) or len(said["id"]) > 200:
+        return "id must be the id of a completion"
+    reward = said.get("reward")
+    if reward is not None and not _is_number(reward):
+        return f"reward is {show(reward)[:200]}; it must be a number"
+    scores = said.get("scores", {})
+    if not isinstance(scores, dict) or len(scores) > _MOST_SCORES:
+        return f"scores must be an object of at most {_MOST_SCORES} numbers"
+    if not all(_is_number(score) for score in scores.values()):
+        return "scores must be numbers"
+    if not isinstance(said.get("comment", ""), str):
+        return "comment must be a text"
+    if not {"reward", "scores", "comment"} & set(said):
+        return "the feedback says nothing: send a reward, scores or a comment"
+    return None
+
+
+def _is_number(value: object) -> bool:
+    if not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _append(path: str, line: str) -> None:
+    # One write of a whole line: several processes may share the file.
+    with Path(path).open("ab", buffering=0) as file:
+        file.write(line.encode())

@@ -1,0 +1,341 @@
+"""One request through the gateway: ask, send it upstream, fall back once, pass the answer on."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from imabo.client.reports import Trouble
+from imabo.errors import InvalidConfig
+from imabo.gateway.answering import refused
+from imabo.gateway.asking import Studies
+from imabo.gateway.bodies import Body, with_id
+from imabo.gateway.mapping import CHAT, EMBEDDINGS, Asked, asked_of, request_of
+from imabo.gateway.served import Reply, Serving
+from imabo.gateway.settings import PREFIX, GatewaySettings, Route, Target
+from imabo.gateway.streams import Events, usage_of
+from imabo.gateway.upstream import Answer, Headers, UpstreamFailure, Upstreams
+from imabo.gateway.watching import Watch
+from imabo.space.scalars import show
+
+_log: Final = logging.getLogger("imabo.gateway")
+requests: Final = logging.getLogger("imabo.gateway.requests")
+_SHOWN: Final = 200  # characters of a header of ours
+
+
+@dataclass(slots=True)
+class Parts:
+    """What the requests of a gateway share."""
+
+    settings: GatewaySettings
+    studies: Studies
+    upstreams: Upstreams
+    beside: set[asyncio.Task[Any]] = field(default_factory=set)
+    trouble: Trouble = field(default_factory=Trouble)  # failures are said once in a while
+    saved: Trouble = field(default_factory=Trouble)
+
+    def do_beside(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something that no answer waits for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.beside.add(task)
+        task.add_done_callback(self.beside.discard)
+
+    def check_key(self, scope: Scope) -> Response | None:
+        """A refusal where the gateway asks for a key and the caller has another, or none."""
+        wanted = self.settings.own_key
+        if wanted is None:
+            return None
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        if hmac.compare_digest(given, b"Bearer " + wanted.encode()):
+            return None
+        message = "the gateway asks for its key: send it as 'Authorization: Bearer KEY'"
+        return refused(401, "invalid_api_key", message)
+
+
+class Relay:
+    """The ASGI application of one path of the OpenAI API.
+
+    Args:
+        parts: What requests share.
+        path: ``chat/completions``, ``completions`` or ``embeddings``.
+    """
+
+    def __init__(self, parts: Parts, path: str) -> None:
+        self._parts = parts
+        self._path = path
+        self._prefix = "chatcmpl" if path == CHAT else "cmpl"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; when its caller goes, so does what is under way upstream."""
+        body = self._parts.check_key(scope) or await self._read(scope, receive)
+        if body is None:
+            return
+        if isinstance(body, Response):
+            await body(scope, receive, send)
+            return
+        watch = Watch(receive)
+        try:
+            await self._answer(scope, body, watch.guarded(send), receive)
+        except asyncio.CancelledError:
+            if not watch.is_gone:
+                raise
+            watch.forgive()
+        finally:
+            watch.end()
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | Response | None:
+        most, parts, size = self._parts.settings.max_body_bytes, [], 0
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        is_long = length.isdigit() and int(length[:20]) > most
+        while not is_long:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            is_long = size > most
+            if not message.get("more_body", False):
+                break
+        if is_long:
+            words = f"the body is longer than {most} bytes; the gateway bounds it (max_body_bytes)"
+            return refused(413, "too_large", words)
+        return b"".join(parts)
+
+    async def _answer(self, scope: Scope, body: bytes, send: Send, receive: Receive) -> None:
+        settings = self._parts.settings
+        try:
+            text = body.decode()
+            document = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            words = f"the body is no JSON that can be read ({type(error).__name__})"
+            await refused(400, "invalid_json", words)(scope, receive, send)
+            return
+        if not isinstance(document, dict):
+            words = f"the body is {show(document)[:_SHOWN]}; it must be a JSON object"
+            await refused(400, "invalid_json", words)(scope, receive, send)
+            return
+        model = document.get("model")
+        try:
+            if (route := settings.route(model)) is not None:
+                await self._tuned(route, text, document, scope, send)
+            elif (target := settings.target(model)) is not None:
+                await self._passed(target, text, document, scope, send)
+            else:
+                await _no_model(model, settings)(scope, receive, send)
+        except UpstreamFailure as failure:
+            if self._parts.trouble.add(1):
+                _log.warning("%s: %s", failure.reason, failure.words)
+            status = 504 if failure.reason == "timeout" else 502
+            answer = refused(status, "upstream_failed", failure.words)
+            await answer(scope, receive, send)
+
+    # --- a model of its own name ----------------------------------------------------------------
+
+    async def _passed(
+        self, target: Target, text: str, document: Mapping[str, Any], scope: Scope, send: Send
+    ) -> None:
+        if target.model != document["model"]:
+            body = Body(text, document)
+            body.set("model", target.model)
+            text = body.text
+        answer = await self._send(target, scope, text.encode())
+        try:
+            pieces = answer.pieces()
+            first = await anext(pieces, b"")  # until then the failure can still be said
+            headers = answer.headers
+            if answer.length is not None:
+                headers = [*headers, (b"content-length", answer.length.encode())]
+            await send(_start(answer.status, headers))
+            await send(_piece(first))
+            with suppress(UpstreamFailure):  # it ends as abruptly for the caller
+                async for piece in pieces:
+                    await send(_piece(piece))
+                await send(_end())
+        finally:
+            await answer.close()
+
+    # --- a tuned one ----------------------------------------------------------------------------
+
+    async def _tuned(
+        self, route: Route, text: str, document: Mapping[str, Any], scope: Scope, send: Send
+    ) -> None:
+        serving = await self._decide(route, text, document)
+        reply = await self._reply(serving, scope)
+        try:
+            serving, reply = await self._saved(serving, reply, text, document, scope)
+        except BaseException:
+            await reply.close()
+            raise
+        if reply.failure is not None:
+            self._done(serving, 0)
+            raise reply.failure
+        if reply.rest is None:
+            await self._pass_whole(serving, reply, send)
+        else:
+            await self._pass_events(serving, reply, reply.rest, send)
+
+    async def _saved(
+        self, serving: Serving, reply: Reply, text: str, document: Mapping[str, Any], scope: Scope
+    ) -> tuple[Serving, Reply]:
+        """The fallback's answer, once, where the chosen upstream failed and there is one."""
+        route = serving.route
+        if reply.has_failed and route.fallback is not None:
+            second = request_of(
+                route, route.default, self._path, text, document, self._parts.settings,
+                target=route.fallback,
+            )  # fmt: skip
+            instead = Serving(route, serving.pull, second, time.monotonic(), "fallback")
+            if n_times := self._parts.saved.add(1):
+                why = reply.failure or f"status {reply.status}"
+                _log.warning("route %r fell back, %d times: %s", route.name, n_times, why)
+            other = await self._reply(instead, scope)
+            if other.failure is None or reply.failure is not None:
+                await reply.close()
+                return instead, other
+        return serving, reply
+
+    async def _decide(self, route: Route, text: str, document: Mapping[str, Any]) -> Serving:
+        asked, settings = asked_of(document), self._parts.settings
+        pull = await self._parts.studies.ask(route, asked)
+        try:
+            sent = request_of(route, pull.config, self._path, text, document, settings)
+        except InvalidConfig as error:
+            pull = self._parts.studies.default(route, Asked(None, None), error)
+            sent = request_of(route, pull.config, self._path, text, document, settings)
+        served = "arm" if pull.arm else "default"
+        return Serving(route, pull, sent, time.monotonic(), served)
+
+    async def _reply(self, serving: Serving, scope: Scope) -> Reply:
+        """The whole answer, or the first piece of a stream: until then it may be made again."""
+        try:
+            answer = await self._send(serving.sent.target, scope, serving.sent.body)
+        except UpstreamFailure as failure:
+            return Reply(failure=failure)
+        is_kept = False
+        try:
+            pieces = answer.pieces()
+            if answer.is_stream and not answer.is_failure:
+                first = await anext(pieces, b"")
+                serving.first_s = time.monotonic() - serving.began
+                is_kept = True
+                return Reply(answer, first, pieces)
+            most, whole = self._parts.settings.max_answer_bytes, []
+            async for piece in pieces:
+                whole.append(piece)
+                most -= len(piece)
+                if most < 0:
+                    is_kept = True
+                    return Reply(answer, b"".join(whole), pieces)
+            serving.first_s = serving.latency_s = time.monotonic() - serving.began
+            return Reply(answer, b"".join(whole))
+        except UpstreamFailure as failure:
+            return Reply(failure=failure)
+        finally:
+            if not is_kept:
+                await answer.close()
+
+    async def _pass_whole(self, serving: Serving, reply: Reply, send: Send) -> None:
+        answer, body = reply.answer, reply.body
+        if answer.is_plain:
+            serving.usage = usage_of(body)
+            if (new_id := self._id(serving, answer)) is not None:
+                body = with_id(body, new_id)
+        headers = [*answer.headers, *serving.headers()]
+        headers.append((b"content-length", str(len(body)).encode()))
+        await send(_start(answer.status, headers))
+        await send(_end(body))
+        self._done(serving, answer.status)
+
+    async def _pass_events(
+        self, serving: Serving, reply: Reply, rest: AsyncIterator[bytes], send: Send
+    ) -> None:
+        answer = reply.answer
+        is_read = answer.is_plain and answer.is_stream
+        events = Events(self._id(serving, answer) if is_read else None)
+        try:
+            await send(_start(answer.status, [*answer.headers, *serving.headers()]))
+            await _send_some(send, events.feed(reply.body))
+            try:
+                async for piece in rest:
+                    await _send_some(send, events.feed(piece))
+            except UpstreamFailure as failure:
+                # The head is sent, so all that can be said is that it did not end well.
+                await _send_some(send, events.end())
+                _log.warning("a stream of route %r: %s", serving.route.name, failure.words)
+            else:
+                await send(_end(events.end()))
+        finally:
+            await answer.close()
+        serving.latency_s = time.monotonic() - serving.began
+        serving.usage = events.usage if is_read else None
+        self._done(serving, answer.status)
+
+    def _id(self, serving: Serving, answer: Answer) -> str | None:
+        """The id that the answer gets; None where it keeps its own."""
+        is_ours = self._parts.settings.ids == "pull" and self._path != EMBEDDINGS
+        if not is_ours or answer.status >= 400:
+            return None
+        return f"{self._prefix}-{serving.pull_id}"
+
+    def _done(self, serving: Serving, status: int) -> None:
+        """Say what was measured: in the log, and to the study where it declares it."""
+        signals = serving.signals()
+        facts = {
+            "route": serving.route.name,
+            "study": serving.route.study,
+            "pull": serving.pull_id,
+            "arm": serving.pull.arm,
+            "served": serving.served,
+            "model": serving.sent.target.model,
+            "status": status,
+            **{name: round(value, 9) for name, value in signals.items()},
+        }
+        requests.info("request", extra={"facts": facts})
+        is_whole = serving.served == "arm" and 200 <= status < 300
+        if is_whole and self._parts.studies.declared(serving.route.study):
+            self._parts.do_beside(self._tell_signals(serving, signals))
+
+    async def _tell_signals(self, serving: Serving, signals: Mapping[str, float]) -> None:
+        try:
+            await self._parts.studies.signal(serving.route.study, serving.pull.id, signals)
+        except Exception as error:  # a measurement that is lost harms nobody
+            _log.warning("signals of study %r were not told: %s", serving.route.study, error)
+
+    async def _send(self, target: Target, scope: Scope, body: bytes) -> Answer:
+        headers = scope["headers"]
+        return await self._parts.upstreams.send(target.upstream, self._path, headers, body)
+
+
+def _no_model(model: object, settings: GatewaySettings) -> Response:
+    names = [PREFIX + name for name in settings.routes]
+    words = (
+        f"the model is {show(model)[:_SHOWN]}; this gateway has {', '.join(names) or 'no route'}"
+    )
+    return refused(404, "model_not_found", f"{words}, and the models of GET /v1/models", "model")
+
+
+def _start(status: int, headers: Headers) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def _piece(body: bytes) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": True}
+
+
+def _end(body: bytes = b"") -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": False}
+
+
+async def _send_some(send: Send, body: bytes) -> None:
+    if body:
+        await send(_piece(body))

@@ -1,0 +1,81 @@
+"""The contract of the control: groups, the lift, rolling back and going on."""
+
+from __future__ import annotations
+
+import pytest
+
+from imabo.control import Control
+from imabo.errors import InvalidConfig, NoControl
+from imabo.evaluation import Guardrail
+from imabo.study import Study
+from imabo.testing.study.base import QUICK, MakeStudy, StudyCases, letters, refused
+
+TODAY = Control({"letter": "a"}, share=0.5)
+
+
+class ControlCases(StudyCases):
+    """A share of the requests gets the control; the rest is compared with it."""
+
+    @pytest.fixture
+    def compared(self, make_study: MakeStudy) -> Study:
+        """A study whose control is the letter a."""
+        return make_study("s", letters("a", "b", "c"), seed=1, control=TODAY, **QUICK)
+
+    def test_a_pull_says_which_group_it_is_of(self, compared: Study) -> None:
+        """And how likely that was; the control serves its own configuration alone."""
+        pulls = compared.ask(count=60)
+        assert {pull.group for pull in pulls} == {"control", "tuned"}
+        assert {pull.propensity for pull in pulls} == {0.5}
+        served = {pull.config["letter"] for pull in pulls if pull.group == "control"}
+        assert served == {"a"}
+        assert compared.pull(pulls[0].id).group == pulls[0].group
+        assert [pull.group for pull in compared] == [pull.group for pull in pulls]
+
+    def test_the_lift_is_tuned_less_control(self, compared: Study) -> None:
+        """Its interval has the truth, and everything that it rests on is told."""
+        assert compared.lift().estimate is None
+        pulls = compared.ask(count=600)
+        compared.tell_many([(p.id, 0.75 if p.group == "tuned" else 0.25) for p in pulls])
+        lift, n_control = compared.lift(), sum(pull.group == "control" for pull in pulls)
+        assert lift.estimate == pytest.approx(0.5, abs=0.05)
+        assert lift.interval is not None
+        assert lift.interval[0] < 0.5 < lift.interval[1]
+        assert (lift.tuned_mean, lift.control_mean) == pytest.approx((0.75, 0.25))
+        assert (lift.n_control, lift.served_control) == (n_control, n_control)
+        assert lift.n_tuned + lift.n_control == 600
+        assert [one.n_tuned for one in lift.by_day.values()] == [lift.n_tuned]
+        assert lift.control == TODAY
+        assert str(lift).startswith("Tuned is better than the control")
+
+    def test_a_roll_back_serves_the_control_to_everyone_until_it_is_resumed(
+        self, compared: Study
+    ) -> None:
+        """Doing it again changes nothing."""
+        compared.roll_back(reason="complaints")
+        compared.roll_back()
+        assert compared.lift().state == "rolled back"
+        assert {pull.config["letter"] for pull in compared.ask(count=40)} == {"a"}
+        assert compared.resume() is None
+        compared.resume()
+        assert compared.lift().state == "tuning"
+        assert {pull.group for pull in compared.ask(count=40)} == {"control", "tuned"}
+        kinds = [event.kind for event in compared.events()]
+        assert (kinds.count("rolled back"), kinds.count("resumed")) == (1, 1)
+
+    def test_a_control_is_set_changed_and_ended(self, make_study: MakeStudy) -> None:
+        """What is left out stays; without a control there is no lift and no way back."""
+        study = make_study("s", letters("a", "b", "c"), seed=1, **QUICK)
+        assert study.ask().group is None
+        for call in (study.lift, study.roll_back):
+            with refused(study, NoControl, "s"):
+                call()
+        with refused(study, InvalidConfig, "z"):
+            study.update_control(Control({"letter": "z"}))
+        study.update_control(TODAY, exposure=0.0, guardrail=Guardrail(margin=0.1))
+        assert {pull.config["letter"] for pull in study.ask(count=30)} == {"a"}
+        study.update_control(exposure=1.0)
+        assert study.ask().propensity == 0.5
+        study.update_control(None)
+        assert study.ask().group is None
+        kinds = [event.kind for event in study.events()]
+        assert kinds.count("control") == 3

@@ -1,0 +1,247 @@
+"""It never makes things worse: whatever fails, there is an answer, and no arm gets another's."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from imabo import Client
+from tests.gateway.conftest import UPSTREAM_KEY, Gateway, file_of
+from tests.gateway.upstream import Stub
+from tests.server.running import RunningServer
+
+# What comes without a fallback: the upstream's own error, or words of ours.
+ALONE = {
+    "error": (500, "boom"),
+    "busy": (429, "busy"),
+    "gone": (404, "no such model"),
+    "cut": (502, "broke off"),
+    "cut-early": (502, "broke off"),
+    "slow": (504, "sent nothing for 0.6 s"),
+    "down": (502, "cannot be reached"),
+    "no-http": (502, "no HTTP"),
+}
+
+
+@pytest.mark.parametrize("fault", ALONE)
+def test_without_a_fallback_the_upstreams_own_error_comes_or_ours(
+    fault: str, gateway: Gateway
+) -> None:
+    answer = gateway.chat(f"imabo/{fault}")
+    status, words = ALONE[fault]
+    assert answer.status_code == status
+    assert words in answer.json()["error"]["message"]
+    if fault == "busy":
+        assert answer.headers["retry-after"] == "7"
+    assert UPSTREAM_KEY not in answer.text
+
+
+@pytest.mark.parametrize("fault", ALONE)
+def test_with_a_fallback_it_answers_once_and_no_arm_is_credited(
+    fault: str, gateway: Gateway
+) -> None:
+    n_seen = len(gateway.stub.seen)
+    answer = gateway.chat(f"imabo/{fault}-saved", temperature=0.1)
+    assert (answer.status_code, answer.json()["model"]) == (200, "large")
+    assert gateway.stub.last["temperature"] == 0.1
+    assert len(gateway.stub.seen) - n_seen == (1 if fault in ("down", "no-http") else 2)
+    assert answer.headers["x-imabo-served"] == "fallback"
+    assert answer.headers["x-imabo-arm"] == "0"
+    told = gateway.feedback(id=answer.json()["id"], reward=1)
+    assert told.status_code == 200
+    assert told.json()["status"] == "dropped"
+    assert "the fallback answered" in told.json()["why"]
+    with gateway.client() as client:
+        study = client.open("one")
+        pull = study.pull(answer.headers["x-imabo-pull"].removeprefix("default-"))
+        assert pull.reward is None
+        # Who tells past the gateway does no harm either.
+        study.tell(answer.headers["x-imabo-pull"], 1.0)
+        assert study.pull(pull.id).reward is None
+
+
+def test_what_is_no_failure_passes_as_it_is(gateway: Gateway) -> None:
+    for fault in ("refusing", "refusing-saved"):
+        answer = gateway.chat(f"imabo/{fault}")
+        assert (answer.status_code, answer.json()["error"]["message"]) == (400, "bad temperature")
+    garbage = gateway.chat("imabo/garbage")
+    assert (garbage.status_code, garbage.content) == (200, b"<html>\xff not JSON")
+    long = gateway.chat("imabo/heads")
+    assert (long.status_code, len(long.headers["x-long"])) == (200, 10_000)
+
+
+def test_a_stream_that_is_cut_is_cut_for_the_caller(gateway: Gateway) -> None:
+    for model in ("imabo/cut-stream", "cut-stream"):
+        with pytest.raises(httpx.RemoteProtocolError):
+            gateway.chat(model, stream=True)
+    assert gateway.http.get("/healthz").status_code == 200
+
+
+def test_when_the_fallback_is_down_too_the_first_error_comes(
+    made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
+) -> None:
+    file = file_of(stub[1], imabo.url)
+    file["routes"]["busy"]["fallback"] = "down"
+    answer = made(file).chat("imabo/busy")
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+
+
+# --- imabo away ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frozen() -> Iterator[str]:
+    """An address that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.fixture
+def quick_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("imabo.gateway.asking._START_S", 0.05)
+
+
+@pytest.mark.usefixtures("quick_start")
+@pytest.mark.parametrize("state", ["away", "frozen"])
+def test_without_imabo_the_default_is_served_within_the_deadline(
+    state: str,
+    frozen: str,
+    made: Callable[[dict[str, Any]], Gateway],
+    stub: tuple[Stub, str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    file = file_of(stub[1], frozen if state == "frozen" else "http://127.0.0.1:1")
+    file["imabo"]["deadline_s"] = 0.2
+    gateway = made(file)
+    for _ in range(3):
+        began = time.monotonic()
+        answer = gateway.chat()
+        assert time.monotonic() - began < 1.0
+        assert answer.headers["x-imabo-served"] == "default"
+        sent = gateway.stub.last
+        assert (sent["model"], sent["temperature"]) == ("small", 0.5)
+    both = gateway.chat("imabo/error-saved")
+    assert (both.headers["x-imabo-served"], both.json()["model"]) == ("fallback", "large")
+    for one in (answer, both):
+        told = gateway.feedback(id=one.json()["id"], reward=1).json()
+        assert told["status"] == "dropped"
+        assert "default was served" in told["why"]
+    assert any("default" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.usefixtures("quick_start")
+def test_a_reward_outlives_an_outage_of_imabo(
+    made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], database: str
+) -> None:
+    from tests.gateway.conftest import SPACE
+
+    with RunningServer(database) as first:
+        with Client(first.url) as client:
+            client.create("answers", SPACE, seed=0)
+        file = file_of(stub[1], first.url)
+        file["routes"] = {"answers": file["routes"]["answers"]}
+        gateway = made(file)
+        answer = gateway.chat()
+        port = first.port
+    pull_id = answer.headers["x-imabo-pull"]
+    assert gateway.feedback(id=answer.json()["id"], reward=1).json()["status"] == "told"
+    with RunningServer(database, port=port) as again, Client(again.url) as client:
+        study = client.open("answers")
+        until = time.monotonic() + 10.0
+        while study.pull(pull_id).reward is None and time.monotonic() < until:
+            time.sleep(0.02)
+        assert study.pull(pull_id).reward == 1.0
+
+
+# --- callers that go ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["slow", "imabo/slow"])
+def test_a_caller_that_goes_before_the_answer_ends_the_upstreams_work(
+    model: str, made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str],
+    imabo: RunningServer,
+) -> None:  # fmt: skip
+    file = file_of(stub[1], imabo.url)
+    file["upstreams"]["main"]["timeout_s"] = 60.0
+    gateway = made(file)
+    gateway.stub.cancelled.clear()
+    n_seen, until = len(gateway.stub.seen), time.monotonic() + 10.0
+    body = json.dumps({"model": model}).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", int(gateway.url.rpartition(":")[2]))) as caller:
+        caller.sendall(head % len(body) + body)
+        while len(gateway.stub.seen) == n_seen and time.monotonic() < until:
+            time.sleep(0.01)
+    assert gateway.stub.cancelled.wait(10.0)
+
+
+@pytest.mark.parametrize("model", ["silent-stream", "imabo/silent-stream"])
+def test_a_caller_that_goes_in_a_stream_ends_the_upstreams_work(
+    model: str, made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str],
+    imabo: RunningServer,
+) -> None:  # fmt: skip
+    file = file_of(stub[1], imabo.url)
+    file["upstreams"]["main"]["timeout_s"] = 60.0
+    gateway = made(file)
+    gateway.stub.cancelled.clear()
+    request = {"model": model, "stream": True}
+    url = f"{gateway.url}/v1/chat/completions"
+    with httpx.stream("POST", url, json=request) as answer:
+        next(answer.iter_raw())
+    assert gateway.stub.cancelled.wait(5.0)
+
+
+def test_many_streams_at_once_hold(gateway: Gateway) -> None:
+    failures: list[object] = []
+
+    def one() -> None:
+        try:
+            answer = gateway.chat(stream=True)
+            if not answer.text.endswith("data: [DONE]\n\n"):
+                failures.append(answer.text)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=one) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert gateway.stub.n_open == 0
+
+
+def test_no_key_is_in_a_log_or_an_answer(
+    made: Callable[[dict[str, Any]], Gateway],
+    stub: tuple[Stub, str],
+    imabo: RunningServer,
+    caplog: pytest.LogCaptureFixture,
+    no_http: str,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    file = file_of(stub[1], imabo.url, no_http, gateway={"key_env": "OWN_KEY"})
+    gateway = made(file)
+    texts = [repr(gateway.settings)]
+    gateway.http.headers["authorization"] = "Bearer wrong-key-9911"
+    refused = gateway.chat()
+    assert refused.status_code == 401
+    texts.append(refused.text)
+    assert gateway.http.get("/v1/models").status_code == 401
+    assert gateway.feedback(id="x", reward=1).status_code == 401
+    gateway.http.headers["authorization"] = "Bearer gw-secret-4242"
+    for model in ("imabo/answers", *(f"imabo/{fault}" for fault in ALONE), "nobody", "small"):
+        answer = gateway.chat(model)
+        assert "gw-secret-4242" not in repr(gateway.stub.seen[-1])
+        # The echo of the stub holds bodies, never headers.
+        texts += [answer.text, repr(answer.headers)]
+    texts += [record.getMessage() + str(record.exc_text) for record in caplog.records]
+    for key in (UPSTREAM_KEY, "gw-secret-4242", "wrong-key-9911"):
+        assert not any(key in text for text in texts)

@@ -1,0 +1,124 @@
+"""The first answer where a study has a control: its lift, in the words of page, report and CLI."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from imabo import Choice, Control, Float, Space, Study, insight, oracles, policies
+from imabo.insight import Answer, Overview
+from imabo.insight.questions import answers
+from imabo.lifting import LiftReport
+
+SPACE = Space(model=Choice("small", "large"), x=Float(0.0, 1.0))
+TODAY = Control({"model": "small", "x": 0.5}, share=0.3)
+
+
+def made(control: Control | None = TODAY) -> Study:
+    return Study.create(
+        "s", SPACE, control=control, policy=policies.IMOSS(), oracle=oracles.Random(), seed=0
+    )
+
+
+def serve(study: Study, n: int, tuned: float, control: float) -> None:
+    pulls = study.ask(count=n)
+    study.tell_many([(p.id, tuned if p.group == "tuned" else control) for p in pulls])
+
+
+def first(study: Study) -> Answer:
+    return insight.overview(insight.read(study)).answers[0]
+
+
+def test_it_is_compared_with_the_control_where_there_is_one() -> None:
+    study = made()
+    assert first(study).answer == "Not known yet"
+    serve(study, 10, 0.9, 0.6)
+    unknown = first(study)
+    assert unknown.answer == "Not known yet"
+    assert "more rewards" in unknown.detail
+    serve(study, 3000, 0.9, 0.6)
+    known, lift = first(study), study.lift()
+    assert lift.interval is not None
+    assert known.answer.startswith("Yes: +0.")
+    assert known.answer.endswith(" %) over control")
+    assert known.tone == "good"
+    assert f"Between +{lift.interval[0]:.3f} and +{lift.interval[1]:.3f}" in known.detail
+    assert "tuned 0.900, control 0.600" in known.detail
+    assert " rewards: +0.300." in known.detail
+
+
+def test_a_worse_one_says_so_and_a_small_difference_is_not_clear() -> None:
+    study = made()
+    serve(study, 2000, 0.2, 0.6)
+    assert (first(study).answer, first(study).tone) == ("No: −0.400 (−67 %) against control", "bad")
+    study = made()
+    serve(study, 2000, 0.6, 0.6)
+    assert first(study).answer.startswith("Not clear yet: ")
+
+
+def test_a_random_control_is_named() -> None:
+    study = made(Control.random(0.3))
+    serve(study, 2000, 0.9, 0.6)
+    assert first(study).answer.endswith("over random serving")
+
+
+def test_without_a_control_it_is_compared_with_serving_at_random() -> None:
+    study = made(None)
+    serve(study, 50, 0.5, 0.5)
+    key = insight.overview(insight.read(study))
+    assert key.lift is None
+    assert "at random" in key.answers[0].detail
+
+
+@pytest.fixture(scope="module")
+def key() -> Overview:
+    study = made()
+    serve(study, 2000, 0.9, 0.6)
+    return insight.overview(insight.read(study))
+
+
+def changed(key: Overview, **changes: object) -> Answer:
+    assert isinstance(key.lift, LiftReport)
+    return answers(replace(key, lift=replace(key.lift, **changes)))[0]  # type: ignore[arg-type]
+
+
+def test_feedback_that_differs_between_the_groups_is_said(key: Overview) -> None:
+    assert isinstance(key.lift, LiftReport)
+    served = key.lift.n_tuned * 2
+    said = changed(key, is_uneven=True, served_tuned=served)
+    assert said.tone == "warn"
+    assert "50 % of the tuned requests and 100 % of the control's bring feedback" in said.detail
+
+
+def test_a_study_that_is_rolled_back_says_so_first() -> None:
+    study = made()
+    serve(study, 2000, 0.9, 0.6)
+    study.roll_back(reason="complaints")
+    key = insight.overview(insight.read(study))
+    assert key.state == "rolled back"
+    assert (key.answers[0].answer, key.answers[0].tone) == ("Rolled back", "bad")
+    assert key.answers[0].detail.startswith("Everyone gets the control. The lift was +0.300.")
+
+
+def test_the_key_figures_are_json_with_the_lift_and_its_days(key: Overview) -> None:
+    document = json.loads(json.dumps(insight.overview_document(key)))
+    assert document["lift"]["estimate"] == pytest.approx(0.3, abs=0.01)
+    assert len(document["lift"]["by_day"]) == 1
+    assert document["answers"][0]["name"] == "working"
+
+
+def test_what_only_a_random_control_served_is_told_from_what_someone_retired() -> None:
+    study = made(Control.random(0.5))
+    serve(study, 40, 0.9, 0.6)
+    mine = study.add_arm({"model": "small", "x": 0.25})
+    study.retire(mine)
+    rows = insight.arm_table(insight.read(study), states=["retired"]).rows
+    draws = [row for row in rows if row.is_draw]
+    assert {row.origin for row in draws} == {"control"}
+    assert len(draws) >= 10
+    assert [row.id for row in rows if not row.is_draw] == [mine.id]
+    study.add_arm(draws[0].config)
+    again = insight.arm_table(insight.read(study), states=["active"]).rows
+    assert [row.is_draw for row in again if row.id == draws[0].id] == [False]
