@@ -25,9 +25,10 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"errors", "markup", "spelling"},
-    {"space", "memory", "magnitude", "beliefs", "counters", "admitted"},
+    {"space", "memory", "magnitude", "beliefs", "counters", "admitted", "settings", "objective"}
+    | {"spending", "facts"},
     {"arms"},
-    {"bounds", "confidence", "drift", "settings", "density", "evaluation", "gaussian"},
+    {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {
@@ -41,10 +42,12 @@ LAYERS: list[set[str]] = [
         "recommend",
         "export",
         "frames",
+        "frontier",
         "lifting",
         "replay",
         "study",
         "study_changes",
+        "study_goals",
         "insight",
         "webhooks",
     },
@@ -81,6 +84,8 @@ CODES = {
     "InvalidSetting": "invalid_setting",
     "InvalidReward": "invalid_reward",
     "RewardConflict": "reward_conflict",
+    "SignalConflict": "signal_conflict",
+    "InvalidSignal": "invalid_signal",
     "KeyConflict": "key_conflict",
     "UnknownPull": "unknown_pull",
     "UnknownKey": "unknown_key",

@@ -10,6 +10,7 @@ from imabo.engine.requests import Request, Reward
 from imabo.evaluation import Guardrail
 from imabo.events import Event
 from imabo.lifting import LiftReport
+from imabo.objective import Limit, Objective, Signal
 from imabo.recommend import Best
 from imabo.space import Choice, Float, Int, Space
 from imabo.study import Study
@@ -31,9 +32,12 @@ __all__ = [
     "Guardrail",
     "Int",
     "LiftReport",
+    "Limit",
+    "Objective",
     "Pull",
     "Request",
     "Reward",
+    "Signal",
     "Space",
     "Study",
     "errors",

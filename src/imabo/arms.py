@@ -1,12 +1,10 @@
-"""Arms and pulls, and the active set: the columns every decision is made from."""
+"""The active set: the columns every decision is made from."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -22,9 +20,11 @@ from imabo.counters import Restart as Restart
 from imabo.counters import Tally as Tally
 from imabo.counters import Totals as Totals
 from imabo.counters import usable_totals as usable_totals
+from imabo.facts import Pull as Pull
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.memory import LEAST_SPACING, Memory
 from imabo.space import Config, Space
+from imabo.spending import Spending
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,35 +33,6 @@ Number = TypeVar("Number", float, Floats)
 
 _LONGEST_NUMBER: Final = 18  # digits; more would not fit a database's integer
 _DTYPES: Final = {"Floats": np.float64, "Ints": np.int64, "Bools": np.bool_}
-
-
-@dataclass(slots=True)
-class Pull:
-    """One request served with an arm.
-
-    ``reason`` says why this arm: ``warmup``, ``expand`` and ``prepared`` admitted it for this very
-    request (drawn from P0, proposed now, proposed in the background), ``index`` served a known arm,
-    ``waiting`` served a known one because no proposal was ready, and ``default`` stands for a
-    service that did not answer, and ``control`` served the control. ``context`` and ``key`` are the
-    caller's own, and ``part`` counts the pulls of a key from 0. Inside ``with study.serve()`` set
-    ``reward`` to report it.
-
-    With a control, a coin chose the ``group``, which was as likely as ``propensity`` says.
-    """
-
-    id: str
-    arm: int
-    config: Config
-    reason: str
-    served_at: datetime
-    state: PullState = "pending"
-    reward: float | None = None
-    rewarded_at: datetime | None = None
-    context: Any = None
-    key: str | None = None
-    part: int = 0
-    group: Group | None = None
-    propensity: float | None = None
 
 
 def make_id(token: str, number: int) -> str:
@@ -144,6 +115,7 @@ class ActiveSet:
         self.believed_at = 0
         self.skill = 1.0
         self.memory: Memory | None = None
+        self.spending: Spending | None = None  # with an objective
         self.configs: list[Config] = []
         self.n_servable = self.n_retired = self.n_unrewarded = 0
         self._low, self._scale = 0.0, 1.0
@@ -313,6 +285,8 @@ class ActiveSet:
         names = self.space.names
         columns["mutated"][row] = names.index(mutated) if mutated in names else -1
         self.n_unrewarded += 1
+        if self.spending is not None:
+            self.spending.admit(row, config)
         self._expose()
         if tally is not None:
             self.put_tally(row, tally)
@@ -398,6 +372,8 @@ class ActiveSet:
         self.believed_at, self.skill = document.get("rewards", 0), document.get("skill", 1.0)
         # A copy: nobody who looks at the view can change what the store has.
         self.model_state = copy.deepcopy(document["state"])
+        if self.spending is not None:
+            self.spending.load(document["state"].get("uses", {}), document["arms"], self._rows)
 
     def put_memory(self, memory: Memory) -> dict[str, Any]:
         """Set what still speaks of now; returns the document that a store keeps."""

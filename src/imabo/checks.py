@@ -12,6 +12,7 @@ from typing import Any, Final
 from imabo import oracles, policies
 from imabo.errors import InvalidConfig, InvalidSetting
 from imabo.magnitude import LARGEST, NARROWEST
+from imabo.objective import check_prices, objective_document, signals_document
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.settings import check_count, check_positive, describe, is_number, restore, unfit
@@ -36,8 +37,12 @@ def checked_record(
     window_s: object,
     created_at: object,
     revision: int | None = None,
+    signals: object = None,
+    objective: object = None,
 ) -> StudyRecord:
     """What a new study is created with, under a new token."""
+    told = signals_document(signals)
+    check_prices(told, checked_space(space))
     return StudyRecord(
         name=checked_name(name),
         token=secrets.token_hex(4),
@@ -49,6 +54,8 @@ def checked_record(
         window_s=checked_window(window_s),
         created_at=checked_time(created_at),
         revision=revision,
+        signals=told,
+        objective=objective_document(objective, told),
     )
 
 

@@ -79,6 +79,7 @@ def to_pull(record: PullRecord, token: str, configs: Mapping[int, Config]) -> Pu
         part=0 if key is None else record.part,
         group=record.group,
         propensity=record.propensity,
+        signals=record.signals,
     )
 
 
@@ -107,6 +108,8 @@ def study_document(snapshot: Snapshot) -> Document:
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
         "revision": record.revision,
+        "signals": record.signals,
+        "objective": record.objective,
         "created_at": stamp(to_datetime(record.created_at)),
         "n_arms": len(snapshot.arms),
         "n_pulls": totals.n_pulls,
@@ -147,6 +150,7 @@ def pull_document(pull: Pull, study: str) -> Document:
         "part": pull.part,
         "group": pull.group,
         "propensity": pull.propensity,
+        "signals": dict(pull.signals),
     }
 
 
@@ -170,6 +174,8 @@ def best_document(best: Best) -> Document:
         "n_rewards": best.n_rewards,
         "level": best.level,
         "since": None if best.since is None else stamp(best.since),
+        "shares": None if best.shares is None else [[*pair] for pair in best.shares.items()],
+        "is_within": best.is_within,
     }
 
 

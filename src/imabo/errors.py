@@ -63,6 +63,14 @@ class RewardConflict(ImaboError):
     """A second reward for a pull that differs from the first."""
 
 
+class SignalConflict(ImaboError):
+    """A second value for a signal of a pull that differs from the first."""
+
+
+class InvalidSignal(ImaboError, ValueError):
+    """A signal that the study did not declare, or a value outside of its ends."""
+
+
 class KeyConflict(ImaboError):
     """A key of a request that was used for another request before."""
 

@@ -109,9 +109,13 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
     writer.writerow(plain + [f"config.{name}" for name in parameters])
     for pull in study:
         context = "" if pull.context is None else json.dumps(pull.context)
+        documents = {
+            "context": context,
+            "signals": json.dumps(dict(pull.signals)) if pull.signals else "",
+        }
         writer.writerow(
             [
-                *(context if name == "context" else cell(getattr(pull, name)) for name in plain),
+                *(documents[n] if n in documents else cell(getattr(pull, n)) for n in plain),
                 # An absent parameter is empty, and null is a value.
                 *(
                     cell(pull.config[name], "null") if name in pull.config else ""
@@ -163,7 +167,11 @@ def _lines(study: Study, store: Store) -> Iterator[dict[str, Any]]:
         "reward_range": first["reward_range"],
         "window_s": first["window_s"],
         "created_at": record.created_at,
-        **({} if first["revision"] is None else {"revision": first["revision"]}),
+        **{
+            name: first[name]
+            for name in ("revision", "signals", "objective")
+            if first[name] is not None
+        },
     }
     arms = {arm.id: arm for arm in snapshot.arms}
     admitted: set[int] = set()
@@ -194,7 +202,9 @@ def _line(entry: LogEntry, arms: dict[int, ArmRecord]) -> dict[str, Any]:
             line |= {"group": entry.group, "propensity": entry.propensity}
         line |= _asked_with(entry.data or {})
     elif entry.kind == "tell":
-        line |= {"pull": entry.pull, "reward": entry.reward}
+        line |= {"pull": entry.pull, "reward": entry.reward, **(entry.data or {})}
+    elif entry.kind == "signal":
+        line |= {"pull": entry.pull, **(entry.data or {})}
     else:
         line |= entry.data or {}
         if entry.kind == "arms":

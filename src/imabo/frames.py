@@ -28,7 +28,7 @@ TABLES: Final = ("pulls", "arms", "events")
 _CHUNK: Final = 20_000  # rows that are turned into columns together
 _TOP: Final = 5  # arms in a notebook
 _TIMES: Final = frozenset({"served_at", "rewarded_at", "admitted_at", "at"})
-_TEXTS: Final = frozenset({"context", "data"})  # JSON, because they may be anything
+_TEXTS: Final = frozenset({"context", "data", "signals"})  # JSON, because they may be anything
 
 
 def check_table(name: object) -> Table:
@@ -59,6 +59,8 @@ def columns_of(
     for row in rows:
         for column in plain:
             value = getattr(row, column)
+            if column == "signals":
+                value = value or None
             found[column].append(_text(value) if column in _TEXTS else value)
         if has_config:
             config = cast("Pull | Arm", row).config
@@ -183,7 +185,7 @@ class StudyFrames:
         """The pulls, the arms or the events as plain lists, a column each.
 
         A configuration has a column a parameter, named ``config.NAME``; None stands for a parameter
-        that is not active. A pull's context and an event's data are JSON.
+        that is not active. A pull's context and its signals, and an event's data, are JSON.
 
         Example:
             >>> from imabo import Float, Space, Study

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -13,6 +13,7 @@ from imabo.arms import ActiveSet, Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
 from imabo.errors import NoRewards
 from imabo.evaluation import Shrunk, level_of_each, shrink
+from imabo.frontier import best_shares
 from imabo.markup import number, table
 from imabo.policies.counts import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
@@ -41,6 +42,10 @@ class Best:
         observed: The plain average of its own rewards, which is too high where few rewards decided;
             None where it has none after a change.
         chance: How likely it is to be the best of the active arms; None from a service of before.
+        shares: With an objective, the mix of arms to serve within its budgets and limits, by id;
+            this arm is the one with the largest share.
+        is_within: False where no active arm is within them: then it is the one that exceeds them
+            least.
     """
 
     arm: int
@@ -52,6 +57,8 @@ class Best:
     since: datetime | None = None
     observed: float | None = None
     chance: float | None = None
+    shares: Mapping[int, float] | None = None
+    is_within: bool = True
 
     def _repr_html_(self) -> str:
         """For notebooks: the configuration, and what is known of it."""
@@ -61,6 +68,9 @@ class Best:
         rows.append(("rewards", self.n_rewards))
         if self.chance is not None:
             rows.append(("chance that no other is better", f"{self.chance:.0%}"))
+        if self.shares is not None:
+            mixed = ", ".join(f"{share:.0%} arm {arm}" for arm, share in self.shares.items())
+            rows.append(("within the budget" if self.is_within else "nothing is within", mixed))
         return table(f"best: arm {self.arm}", [], rows)
 
 
@@ -93,6 +103,13 @@ def recommend(arms: ActiveSet, level: float) -> Best:
     # Equal estimates: the higher mean first, then more rewards, then the older arm.
     order = (arms.ids[rows], -arms.n_rewards[rows], -arms.means[rows], -cautious)
     row = int(rows[np.lexsort(order)[0]])
+    shares, is_within = None, True
+    if arms.spending is not None:
+        rows, cautious = _all_of(arms, rows, cautious, level)
+        uses = arms.spending.means(len(arms))[:, rows]
+        mix, is_within = best_shares(cautious, uses, arms.spending.budgets)
+        row = int(rows[int(mix.argmax())])
+        shares = {int(arms.ids[rows[i]]): float(mix[i]) for i in np.flatnonzero(mix).tolist()}
     stretches = _stretches(arms, row)
     n, total = stretches[0]
     found = _estimates(arms, since is not None)
@@ -114,7 +131,17 @@ def recommend(arms: ActiveSet, level: float) -> Best:
         since=None if since is None else datetime.fromtimestamp(since["at"], UTC),
         observed=observed,
         chance=found.chance(row, arms.servable),
+        shares=shares,
+        is_within=is_within,
     )
+
+
+def _all_of(arms: ActiveSet, rows: Ints, cautious: Floats, level: float) -> tuple[Ints, Floats]:
+    """All that may be part of a mix: a worse arm may be the cheaper one."""
+    every = np.flatnonzero(arms.servable & (arms.n_rewards > 0))
+    if len(every) == len(rows):
+        return rows, cautious
+    return every, _ends(arms, every, level)[0]
 
 
 def _estimates(arms: ActiveSet, is_changed: bool) -> Shrunk:

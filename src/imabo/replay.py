@@ -24,7 +24,7 @@ from imabo.engine import Engine
 from imabo.engine.asks import checked_request
 from imabo.engine.declaring import check_declaring, checked_settings, form_of
 from imabo.engine.requests import CheckedRequest, Request
-from imabo.engine.rewards import checked_reward
+from imabo.engine.rewards import checked_reward, checked_values
 from imabo.engine.rollouts import settings_from
 from imabo.errors import ImaboError, InvalidSetting, KeyConflict, ReplayMismatch, StoreError
 from imabo.export import FORMAT
@@ -33,7 +33,7 @@ from imabo.policies.base import Policy
 from imabo.settings import is_number
 from imabo.space import Space
 from imabo.space.scalars import show
-from imabo.stores.base import NewPull, Store, StudyRecord
+from imabo.stores.base import NewPull, Report, Store, StudyRecord
 from imabo.stores.outbox import quietly
 
 Entry = dict[str, Any]
@@ -98,6 +98,8 @@ def read_log(
             window_s=head["window_s"],
             created_at=head["created_at"],
             revision=_revision(head.get("revision")),
+            signals=head.get("signals"),
+            objective=head.get("objective"),
         )
     return record, entries
 
@@ -211,10 +213,18 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         logged = (entry["pull"], entry["arm"], entry["reason"], entry["config"], *_coin(entry))
         coin = pull.group, pull.propensity
         return (number, pull.arm, pull.reason, pull.config, *coin), logged
-    if kind == "tell":
+    if kind in ("tell", "signal"):
+        record = engine.replica.record
         number = _known(entry["pull"], engine.replica.view.totals.n_pulls)
-        reward = checked_reward(entry["reward"], engine.replica.record.reward_range)
-        (told,) = engine.rewards.reward_many([(number, reward)])
+        reward = None
+        if kind == "tell":
+            reward = checked_reward(entry["reward"], record.reward_range)
+        signals = checked_values(entry.get("signals", {}), engine.replica)
+        told: object
+        if reward is not None and not signals:
+            (told,) = engine.rewards.reward_many([(number, reward)])
+        else:
+            (told,) = engine.rewards.report_many([Report(number, reward, signals)])
         if isinstance(told, ImaboError):
             raise told
         return None, None
@@ -256,7 +266,8 @@ def _update(engine: Engine, entry: Entry) -> tuple[object, object]:
     revision = {"revision": _revision(after.pop("revision"))} if "revision" in after else {}
     settings = checked_settings(space, after) if after else {}
     record, current = engine.replica.record, engine.replica.view.space
-    now = form_of(record) | {"revision": record.revision}
+    goal = {"signals": record.signals, "objective": record.objective}
+    now = form_of(record) | {"revision": record.revision} | goal
     wanted = form_of(record, (current if space is None else space).to_dict()) | settings
     declared = wanted if entry.get("declared") is True else None
     engine.changes.update(space, settings | revision, declared=declared)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, overload
 
 from imabo import checks
 from imabo.arms import ActiveSet, Arm, Pull
@@ -25,17 +25,20 @@ from imabo.evaluation import Guardrail
 from imabo.events import Event, events_of
 from imabo.export import export
 from imabo.frames import StudyFrames
+from imabo.objective import Objective, Signal
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best, recommend
 from imabo.settings import check_count
 from imabo.space import Space
 from imabo.stores import Store
+from imabo.study_goals import StudyGoals
 
 if TYPE_CHECKING:
     from imabo.insight.plots import Plots
 
 T = TypeVar("T")
+Signals: TypeAlias = Mapping[str, float] | None
 
 
 def _fact(read: Callable[[Engine], T], doc: str) -> T:
@@ -43,7 +46,7 @@ def _fact(read: Callable[[Engine], T], doc: str) -> T:
     return cast(T, property(lambda study: read(study._engine), doc=doc))
 
 
-class Study(StudyFrames, Compared):
+class Study(StudyFrames, Compared, StudyGoals):
     """One thing being tuned: ask which configuration to serve, tell how it went.
 
     Make one with ``Study.create`` or ``Study.open``. All methods may be called from any thread.
@@ -84,6 +87,8 @@ class Study(StudyFrames, Compared):
         clock: Callable[[], float] = time.time,
         if_changed: IfChanged = "error",
         revision: int | None = None,
+        signals: Mapping[str, Signal] | None = None,
+        objective: Objective | None = None,
     ) -> Self:
         """Start a study, or go on with the same one when it exists already.
 
@@ -112,25 +117,16 @@ class Study(StudyFrames, Compared):
                 ``"keep"`` goes on with the study as it is, and says so in the log.
             revision: Of this declaration, a whole number that grows, such as a build number: an
                 older one never replaces a newer one.
+            signals: Numbers of a request besides its reward, such as its cost, by name.
+            objective: The budgets and limits of signals to keep while the reward is maximised.
         """
         check_declaring(if_changed, revision)
         rollout = checked_rollout(control, exposure, guardrail)
         at = checks.checked_clock(clock)()
-        record = checks.checked_record(
-            name, space, policy, oracle, seed, reward_range, window_s, at, revision
-        )
-        parts, any_seed = (policy, oracle), seed is None
-        return cls(
-            created(
-                store,
-                record,
-                parts,
-                clock,
-                any_seed=any_seed,
-                if_changed=if_changed,
-                rollout=rollout,
-            )
-        )
+        parts_of = policy, oracle, seed, reward_range, window_s, at
+        record = checks.checked_record(name, space, *parts_of, revision, signals, objective)
+        how: dict[str, Any] = {"any_seed": seed is None, "if_changed": if_changed}
+        return cls(created(store, record, (policy, oracle), clock, rollout=rollout, **how))
 
     @classmethod
     def open(
@@ -219,9 +215,11 @@ class Study(StudyFrames, Compared):
             return engine.asks.serve(checked)
 
     @overload
-    def tell(self, pull_id: str, reward: float) -> None: ...
+    def tell(self, pull_id: str, reward: float, *, signals: Signals = None) -> None: ...
     @overload
-    def tell(self, *, key: str, reward: float, part: int | None = None) -> None: ...
+    def tell(
+        self, *, key: str, reward: float, part: int | None = None, signals: Signals = None
+    ) -> None: ...
     def tell(
         self,
         pull_id: str | None = None,
@@ -229,6 +227,7 @@ class Study(StudyFrames, Compared):
         *,
         key: str | None = None,
         part: int | None = None,
+        signals: Signals = None,
     ) -> None:
         """Report the reward of a pull; it is in the store before this returns.
 
@@ -238,11 +237,12 @@ class Study(StudyFrames, Compared):
 
         Telling the same value again changes nothing, so a report may be retried. Another value is
         ``RewardConflict``, anything but a finite number in the reward range ``InvalidReward``; True
-        is 1.0. One that comes after the window counts, too.
+        is 1.0. One that comes after the window counts, too. ``signals``, such as
+        ``{"cost": 0.0004}``, are recorded with the reward or refused with it; see ``signal``.
         """
         told: Any = (pull_id, reward)  # which is checked below, as all rewards are
-        if key is not None or part is not None:
-            told = Reward(told[1], pull_id, key, part)
+        if key is not None or part is not None or signals is not None:
+            told = Reward(told[1], pull_id, key, part, signals)
         (refused,) = self.tell_many([told])
         if refused is not None:
             raise refused

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from imabo import __version__, cli, insight
+from imabo import Signal, Study, __version__, cli, insight
 from imabo.cli.commands import GROUPS, SORTS
 from imabo.cli.exits import MEANINGS
 from imabo.cli.parser import Command, make_parser
@@ -63,6 +63,10 @@ def test_the_example_of_a_command_works(command: Command, imabo: Imabo) -> None:
         assert imabo("pause", STUDY, "1").code == 0
     if command.name == "lift":
         assert imabo("control", STUDY, "--random").code == 0
+    if command.name in ("signal", "frontier"):
+        with Study.open(STUDY, store="sqlite:///imabo.db") as study:
+            study.update(signals={"cost": Signal(low=0.0)})
+            study.tell(study.ask().id, 0.5, signals={"cost": 1.0})
     if command.name == "import":
         assert imabo("export", STUDY, "--out", f"{STUDY}.jsonl").code == 0
     if command.name == "create":

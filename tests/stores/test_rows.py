@@ -16,7 +16,7 @@ from imabo.stores.rows import ArmRows, PullCounts
 def row(arm: int, n_pulls: int = 3, config: str = '{"x":0.5,"y":null}') -> tuple[Any, ...]:
     """An arm as a database has it."""
     own = (arm, config, "oracle", "active", None, arm - 1 or None, "x", 9.0 + arm)
-    return (*own, n_pulls, 2, 1, 1.5, 1.25, 1, 0.5)
+    return (*own, n_pulls, 2, 1, 1.5, 1.25, 1, 0.5, None)
 
 
 RECORD = ArmRecord(

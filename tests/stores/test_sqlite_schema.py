@@ -177,7 +177,10 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
             'ALTER TABLE pulls DROP COLUMN "group"; ALTER TABLE pulls DROP COLUMN propensity; '
             "ALTER TABLE studies DROP COLUMN rollout_seq; "
             "ALTER TABLE studies DROP COLUMN n_tuned; "
-            "ALTER TABLE studies DROP COLUMN n_control; PRAGMA user_version = 3"
+            "ALTER TABLE studies DROP COLUMN n_control; ALTER TABLE studies DROP COLUMN signals; "
+            "ALTER TABLE studies DROP COLUMN objective; ALTER TABLE studies DROP COLUMN banks; "
+            "ALTER TABLE arms DROP COLUMN signals; ALTER TABLE pulls DROP COLUMN signals; "
+            "PRAGMA user_version = 3"
         )
     with closing(SQLiteStore(path)) as store:
         writer = Writer(store, create=False)

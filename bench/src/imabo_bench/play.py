@@ -14,6 +14,7 @@ from imabo_bench.lifted import LiftBook
 from imabo_bench.methods import open_method
 from imabo_bench.methods.base import Player, Served
 from imabo_bench.problems.base import Problem
+from imabo_bench.problems.budgets import BudgetProblem, Ledger, Outcome
 from imabo_bench.problems.delays import Delay
 
 RHO: Final = 0.05  # of the rho-regret
@@ -69,7 +70,8 @@ class _Run:
         self.lateness = np.random.default_rng([seed, 2])
         self.probing = np.random.default_rng([seed, 3])
         self.lift = LiftBook(player)
-        self.waiting: list[tuple[float, int, str, float]] = []
+        self.ledger = Ledger(problem) if isinstance(problem, BudgetProblem) else None
+        self.waiting: list[tuple[float, int, str, Outcome]] = []
         self.target = problem.quantile(RHO)
         self.probed = checkpoints(rounds)
         extra = range(_EVERY, rounds + 1, _EVERY) if problem.is_changing else ()
@@ -115,16 +117,24 @@ class _Run:
         self.seconds += time.perf_counter() - began
         if served is not None:
             self._count(served)
-            reward = self.moment.draw(served.config, self.noise)
+            outcome = self._outcome(served.config)
             lateness = self._lateness(t, served.config)
             if lateness is not None and self.delay is None:
-                self._tell(served.key, reward)
+                self._tell(served.key, outcome)
             elif lateness is not None:
-                heapq.heappush(self.waiting, (t + lateness, t, served.key, reward))
+                heapq.heappush(self.waiting, (t + lateness, t, served.key, outcome))
             self.played = t
         if served is None or t == self.due[len(self.columns["checkpoints"])]:
             self._report()
         return served is not None
+
+    def _outcome(self, config: Config) -> Outcome:
+        moment = self.moment
+        if self.ledger is None or not isinstance(moment, BudgetProblem):
+            return Outcome(moment.draw(config, self.noise), {})
+        outcome = moment.request(config, self.noise)
+        self.ledger.add(outcome)
+        return outcome
 
     def _enter(self, moment: Problem) -> None:
         """Go on to the problem as it is now; what was served has other means there."""
@@ -151,12 +161,15 @@ class _Run:
 
     def _deliver(self, t: int) -> None:
         while self.waiting and self.waiting[0][0] <= t:
-            _, _, key, reward = heapq.heappop(self.waiting)
-            self._tell(key, reward)
+            _, _, key, outcome = heapq.heappop(self.waiting)
+            self._tell(key, outcome)
 
-    def _tell(self, key: str, reward: float) -> None:
+    def _tell(self, key: str, outcome: Outcome) -> None:
         began = time.perf_counter()
-        self.player.tell(key, reward)
+        if outcome.signals:
+            self.player.tell_all(key, outcome.reward, outcome.signals)
+        else:
+            self.player.tell(key, outcome.reward)
         self.seconds += time.perf_counter() - began
         self.n_rewards += 1
         self.lift.tell(key)
@@ -241,6 +254,7 @@ class _Run:
             "lift_wrong": self.lift.n_wrong,
             "rolled_back": self.player.rolled_back(),
             "us_per_decision": 1e6 * self.seconds / played,
+            **({} if self.ledger is None else self.ledger.row()),
         }
 
 

@@ -20,6 +20,7 @@ from imabo.cli.arguments import (
 )
 from imabo.cli.gateway import GATEWAY
 from imabo.cli.parser import Argument, Command, Subparsers
+from imabo.cli.pull_commands import FRONTIER, PULL, SIGNAL, TELL
 
 # Those of imabo.insight, which would take its time to load.
 SORTS: Final = (
@@ -168,29 +169,14 @@ _LOOK: Final = [
         TOP,
     ),
 ]
-_PULL: Final = (
-    takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
-    flag("--by-key", "PULL is the key that the request was asked with"),
-    count("--part", 0, 9999, None, "which pull of the key, where it was asked for several"),
-)
-_LOOK.append(
-    command(
-        "pulls:pull",
-        "one request: what it was served with, and its reward",
-        "Shows a pull by its id, or by the key that you asked with. A key that was asked for "
-        "several has as many.",
-        "imabo pull support-answers request-17 --by-key",
-        *STUDY,
-        *_PULL,
-    )
-)
+_LOOK.extend([PULL, FRONTIER])
 _STEP_IN: Final = [
     command(
         "declare:create",
         "make a study from a file that declares it",
         "Makes a study, or finds that it is there already, from a TOML or JSON file with name, "
         "space, and what Study.create takes besides: forbid, reward_range, window_s, policy, "
-        "oracle, seed. In TOML a parameter is a table:\n\n"
+        "oracle, seed, signals, objective. In TOML a parameter is a table:\n\n"
         '[space.model]  type = "choice", values = ["small", "large"]\n\n'
         "The space may also have the form that imabo space --json prints.",
         "imabo create study.toml",
@@ -198,16 +184,8 @@ _STEP_IN: Final = [
         takes("--name", "for the study; by default the one in the file"),
         *PLACE,
     ),
-    command(
-        "pulls:tell",
-        "report the reward of a request",
-        "Reports the reward of a pull by its id, or by the key that you asked with. Again with "
-        "the same reward changes nothing; another one is refused. Telling never asks.",
-        "imabo tell support-answers request-17 0.8 --by-key",
-        *STUDY,
-        *_PULL,
-        takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
-    ),
+    TELL,
+    SIGNAL,
     command(
         "step_in:put_states",
         "stop serving arms until they are resumed",

@@ -20,6 +20,7 @@ from imabo.study import Study
 
 _FIELDS: Final = (
     "name", "space", "forbid", "policy", "oracle", "seed", "reward_range", "window_s",
+    "signals", "objective",
 )  # fmt: skip
 
 

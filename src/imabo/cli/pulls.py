@@ -1,4 +1,4 @@
-"""``imabo pull`` and ``tell``: one request, by its id or by its key."""
+"""``imabo pull``, ``tell`` and ``signal``: one request, by its id or by its key."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from imabo.arms import Pull
+from imabo.cli.exits import UsageError
 from imabo.cli.output import clean, config_text, number, say, value_text, when, write_json
 from imabo.cli.places import place_of
 from imabo.documents import pull_document
@@ -30,12 +31,52 @@ def tell(options: argparse.Namespace) -> None:
     """Report a reward."""
     with place_of(options) as place:
         study = place.named(options.study)
-        study.tell(reward=options.reward, **_named(options))
+        signals = dict(_signal(word, options) for word in options.signal)
+        with_it: dict[str, Any] = {"signals": signals} if signals else {}
+        study.tell(reward=options.reward, **_named(options), **with_it)
+        told = study.pull(**_named(options))
+    if options.json:
+        write_json(pull_document(told, options.study))
+        return
+    say(f"the reward of {clean(told.id)} is {number(told.reward)}")
+    for name in signals:
+        say(f"its signal {clean(name)} is {number(told.signals[name])}")
+
+
+def signal(options: argparse.Namespace) -> None:
+    """Report a signal."""
+    name, value = _signal(options.signal, options)
+    with place_of(options) as place:
+        study = place.named(options.study)
+        study.signal(name=name, value=value, **_named(options))
         told = study.pull(**_named(options))
     if options.json:
         write_json(pull_document(told, options.study))
     else:
-        say(f"the reward of {clean(told.id)} is {number(told.reward)}")
+        say(f"the signal {clean(name)} of {clean(told.id)} is {number(told.signals[name])}")
+
+
+def frontier(options: argparse.Namespace) -> None:
+    """Show reward against a signal."""
+    with place_of(options) as place:
+        found = place.named(options.study).frontier(options.signal)
+    if options.json:
+        write_json(found.document())
+        return
+    for line in str(found).splitlines():
+        say(line)
+    for one in found.arms:
+        mark = "*" if one.is_on_frontier else " "
+        what = f"{number(one.use)} {number(one.mean)}  {config_text(one.config)}"
+        say(f"{mark} arm {one.arm}: {what}")
+
+
+def _signal(word: str, options: argparse.Namespace) -> tuple[str, float]:
+    name, _, text = word.partition("=")
+    try:
+        return name, float(text)
+    except ValueError:
+        raise UsageError(f"{word!r} is not name=value with a number", options.command) from None
 
 
 def _named(options: argparse.Namespace) -> dict[str, Any]:
@@ -51,6 +92,8 @@ def _print(one: Pull) -> None:
     say(f"  served   {when(one.served_at.timestamp())}, arm {one.arm}, {clean(one.reason)}")
     if one.rewarded_at is not None:
         say(f"  reward   {number(one.reward)}, {when(one.rewarded_at.timestamp())}")
+    for name, value in one.signals.items():
+        say(f"  {clean(name):<8} {number(value)}")
     if one.context is not None:
         say(f"  context  {value_text(one.context)}")
     say(f"  {config_text(one.config)}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -16,6 +17,7 @@ from imabo.client.addresses import named
 from imabo.client.http import Call, HttpAnswer
 from imabo.control import State
 from imabo.errors import ImaboError, MissingExtra, Refused, StoreError, Unavailable
+from imabo.frontier import Frontier, FrontierArm
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.recommend import Best
@@ -59,6 +61,8 @@ class RemoteFacts:
     n_pending: int
     n_expired: int
     document: Mapping[str, Any] = field(repr=False, compare=False)  # as the service wrote it
+    signals: Mapping[str, Any] | None = None
+    objective: Mapping[str, Any] | None = None
     state: State = "tuning"
     rollout: Mapping[str, Any] | None = None
 
@@ -98,17 +102,17 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-# What a service of before does not say yet.
-_EARLIER: Final[Mapping[str, Any]] = {"key": None, "part": 0, "revision": None}
-
-
 def made(kind: type[T], document: Any, /, **others: Any) -> T:
     """A dataclass from the document that has its fields, but for some."""
     wanted = [one for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
     # A service of before does not say what came since.
-    names = [one.name for one in wanted if one.default is MISSING or one.name in document]
+    names = [one.name for one in wanted if one.name in document or _is_needed(one)]
     values = {name: document[name] for name in names}
     return kind(**others, **{n: _READ[n](v) if n in _READ else v for n, v in values.items()})
+
+
+def _is_needed(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
 
 
 def one(kind: type[T]) -> Callable[[Any], T]:
@@ -134,7 +138,30 @@ def imported_of(document: Any) -> Imported:
 
 def best_of(document: Any) -> Best:
     """The recommendation; a service of before says less, and its mean is the plain average."""
-    return made(Best, {"since": None, "observed": document["mean"], "chance": None} | document)
+    shares = document.get("shares")
+    of_before = {"since": None, "observed": document["mean"], "chance": None}
+    return made(
+        Best, of_before | document, shares=None if shares is None else dict(map(tuple, shares))
+    )
+
+
+def frontier_of(document: Any) -> Frontier:
+    """Reward against a signal."""
+    arms = [
+        made(
+            FrontierArm,
+            one,
+            interval=_ends(one["interval"]),
+            use_interval=_ends(one["use_interval"]),
+        )
+        for one in document["arms"]
+    ]
+    return made(Frontier, document, arms=arms)
+
+
+def _ends(ends: Any) -> tuple[float, float]:
+    low, high = ends
+    return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
 def pulls_of(count: int) -> Callable[[Any], list[Pull]]:

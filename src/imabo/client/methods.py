@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import PathLike
 from ssl import SSLContext
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from imabo import checks
 from imabo.client import answers
 from imabo.client.answers import Imported, RemoteFacts, read
+from imabo.client.ask_types import LONGEST_S
 from imabo.client.http import Call, json_of, path_of, upload_of
 from imabo.client.lifetime import deliver_on_sigterm, watch
 from imabo.client.outbox import MemoryOutbox, Outbox
@@ -23,12 +24,12 @@ from imabo.client.session import Session, Target, deliver
 from imabo.client.steps import Steps, T, shared
 from imabo.client.study import AsyncRemoteStudy, RemoteStudy
 from imabo.client.study_control import settings_body
-from imabo.client.study_loop import LONGEST_S
 from imabo.client.threads import HttpConnections, Sender
 from imabo.control import Control, checked_rollout
 from imabo.engine.declaring import IfChanged, check_declaring
 from imabo.errors import InvalidSetting, MissingExtra, UnknownStudy
 from imabo.evaluation import Guardrail
+from imabo.objective import Objective, Signal, objective_document, signals_document
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.settings import check_count, check_positive, describe, is_number
@@ -105,6 +106,8 @@ class ClientMethods(ABC, Generic[AnyStudy]):
         guardrail: Guardrail | None = None,
         if_changed: IfChanged = "error",
         revision: int | None = None,
+        signals: Mapping[str, Signal] | None = None,
+        objective: Objective | None = None,
     ) -> Steps[AnyStudy]:
         """Start a study, or go on with the same one when it exists; see ``Study.create``.
 
@@ -128,6 +131,9 @@ class ClientMethods(ABC, Generic[AnyStudy]):
             settings["if_changed"] = if_changed
         if revision is not None:
             settings["revision"] = revision
+        declared = signals_document(signals)
+        goal = {"signals": declared, "objective": objective_document(objective, declared)}
+        settings |= {name: one for name, one in goal.items() if one is not None}
         call = Call("POST", path_of("studies"), json_of(**settings))
         facts = yield from self._session.call(call, answers.facts_of)
         self._tell_of(facts)

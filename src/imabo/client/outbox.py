@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import ClassVar, Final
 
-from imabo.client.addresses import in_words, named, study_of
+from imabo.client.addresses import in_words, named, study_of, told
 from imabo.client.answers import read, results_of
 from imabo.client.http import Call, HttpAnswer, json_of, path_of
 from imabo.client.reports import Reports
@@ -310,5 +310,5 @@ def key_call(address: str, reward: float) -> Call:
 
 def rewards_call(rewards: Iterable[tuple[str, float]]) -> Call:
     """Report several rewards."""
-    items = [named(address) | {"reward": reward} for address, reward in rewards]
+    items = [named(address) | told(address, value) for address, value in rewards]
     return Call("POST", path_of("rewards"), json_of(rewards=items))

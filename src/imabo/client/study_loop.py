@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
-import math
 import operator
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
 
 from imabo.arms import Pull
 from imabo.checks import checked_name
 from imabo.client.addresses import address_of, is_key
 from imabo.client.answers import RemoteFacts, facts_of, nothing_of, pulls_of, results_of
+from imabo.client.ask_types import asking, checked_deadline
 from imabo.client.http import Call, json_of, path_of
 from imabo.client.outbox import MOST_REWARDS, key_call, rewards_call
 from imabo.client.session import Session
-from imabo.client.steps import SharedMethod, Steps, shared, within
+from imabo.client.steps import Steps, shared, within
+from imabo.client.telling import checked_signals, parts_of, send_or_keep
 from imabo.defaults import DEFAULT_PREFIX, check_default, default_pull
 from imabo.documents import RETRY_PREFIX
 from imabo.engine.asks import checked_request
@@ -37,47 +39,11 @@ from imabo.settings import is_number
 from imabo.space import Space
 from imabo.space.scalars import show
 
-LONGEST_S: Final = 86_400.0  # that anything may be allowed to take
 _RANGE_S: Final = 1.0  # to ask for the study's range before a reward is refused
 MOST_PULLS: Final = 1000  # of one call
 _PULL_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}-[1-9][0-9]{0,17}")
 
 _log = logging.getLogger(__name__)
-
-One = TypeVar("One", covariant=True)
-Many = TypeVar("Many", covariant=True)
-_Awaited: TypeAlias = Coroutine[Any, Any, One]
-
-
-class _Ask(Protocol[One, Many]):
-    """The method ``ask``: one pull, or with a count a list of them."""
-
-    @overload
-    def __call__(
-        self,
-        count: None = None,
-        *,
-        key: str | None = None,
-        context: object = None,
-        default: dict[str, Any] | None = None,
-        deadline_s: float | None = None,
-    ) -> One: ...
-    @overload
-    def __call__(
-        self,
-        count: int,
-        *,
-        key: str | None = None,
-        context: object = None,
-        default: dict[str, Any] | None = None,
-        deadline_s: float | None = None,
-    ) -> Many: ...
-
-
-def _asking(
-    make: Callable[..., Steps[Pull | list[Pull]]],
-) -> SharedMethod[_Ask[Pull, list[Pull]], _Ask[_Awaited[Pull], _Awaited[list[Pull]]]]:
-    return SharedMethod(make)
 
 
 class StudyLoop:
@@ -123,7 +89,7 @@ class StudyLoop:
         # Without a call: debuggers and logs look at things whether or not the service is there.
         return f"<{type(self).__name__} {self._name!r} of {self._session.service.url}>"
 
-    @_asking
+    @asking
     def ask(
         self,
         count: int | None = None,
@@ -159,7 +125,7 @@ class StudyLoop:
         wanted = Request(1 if count is None else count, key, context)
         if deadline_s is None and default is not None:
             deadline_s = self._session.service.timeout_s
-        limit_s = None if deadline_s is None else _checked_deadline(deadline_s)
+        limit_s = None if deadline_s is None else checked_deadline(deadline_s)
         if default is None:
             pulls = yield from self._asked(checked_request(wanted), limit_s)
         else:
@@ -235,6 +201,7 @@ class StudyLoop:
         *,
         key: str | None = None,
         part: int | None = None,
+        signals: Mapping[str, float] | None = None,
         wait: bool = True,
     ) -> Steps[None]:
         """Report the reward of a pull; it may be repeated, as with ``Study.tell``.
@@ -251,10 +218,15 @@ class StudyLoop:
             reward: A number in the study's range; True and False are 1.0 and 0.0.
             key: That of the ask, in place of the id.
             part: Which of the pulls of the key, from 0, where it was asked for several.
+            signals: Those of the pull, recorded with the reward or refused with it; what had to
+                wait is recorded part by part.
             wait: False to return at once and send it in the background.
         """
         self._check_open()
         told: Any = reward  # what is no number is refused
+        if signals is not None:
+            yield from self._tell_signals(Reward(told, pull_id, key, part, signals), wait)
+            return
         address, value = yield from self._to_send(Reward(told, pull_id, key, part))
         if value is None:
             return
@@ -282,6 +254,34 @@ class StudyLoop:
             raise refusal
 
     @shared
+    def signal(
+        self,
+        pull_id: str | None = None,
+        name: str = "",
+        value: float | None = None,
+        *,
+        key: str | None = None,
+        part: int | None = None,
+        wait: bool = True,
+    ) -> Steps[None]:
+        """Report a signal of a pull, such as its cost; see ``Study.signal`` and ``tell``."""
+        self._check_open()
+        given: Any = {name: value}
+        yield from self._tell_signals(Reward(None, pull_id, key, part, given), wait)
+
+    def _tell_signals(self, told: Reward, wait: bool) -> Steps[None]:
+        signals, address = checked_signals(told.signals), self._address_of(told)
+        reward = None
+        if told.reward is not None or not signals:
+            reward = yield from self._in_range(told.reward)
+        if address is not None:
+            if told.key is None and wait and self._session.breaker.admits():
+                with suppress(Unavailable):  # then it is kept, and the service judges
+                    deadline = time.monotonic() + self._session.service.timeout_s
+                    yield from self._check_mine(address, deadline)
+            yield from send_or_keep(self._session, address, reward, signals, wait)
+
+    @shared
     def tell_many(
         self, rewards: Sequence[tuple[str, float] | Reward]
     ) -> Steps[list[ImaboError | None]]:
@@ -297,6 +297,9 @@ class StudyLoop:
         for place, one in enumerate(rewards):
             try:
                 told = one if isinstance(one, Reward) else Reward(one[1], one[0])
+                if told.signals is not None:
+                    good += [(place, *part) for part in (yield from self._parts(told))]
+                    continue
                 address, value = yield from self._to_send(told)
                 if value is not None:
                     good.append((place, address, value))
@@ -314,12 +317,12 @@ class StudyLoop:
                 if isinstance(result, Unavailable):
                     later.append(item)
                 else:
-                    answers[item[0]] = result
+                    answers[item[0]] = answers[item[0]] or result
             del good[:MOST_REWARDS]
         if later:
             kept = yield from session.keep([(pull, value) for _, pull, value in later])
             for (place, _, _), result in zip(later, kept, strict=True):
-                answers[place] = result
+                answers[place] = answers[place] or result
         return answers
 
     def _tell_batch(self, batch: list[tuple[str, float]]) -> Steps[list[ImaboError | None]]:
@@ -343,29 +346,44 @@ class StudyLoop:
 
     def _to_send(self, told: Reward) -> Steps[tuple[str, float | None]]:
         """The address of a reward and its value; None if it waits already, or is a default's."""
+        value = yield from self._in_range(told.reward)
+        address = self._address_of(told)
+        if address is None:
+            return "", None
+        outbox = self._session.outbox
+        held = outbox.may_hold and (yield from self._session.holds(address, value))
+        return address, None if held else value
+
+    def _in_range(self, reward: object) -> Steps[float]:
+        """A reward that the study takes, as far as is known here."""
         # Without the study's range at hand the service judges.
         ends = None if self._known is None else self._known.reward_range
         try:
-            value = checked_reward(told.reward, ends)
+            return checked_reward(reward, ends)
         except InvalidReward:
-            if not is_number(told.reward):
+            if not is_number(reward):
                 raise
             # The range may have changed since; when the service is away, what is known counts.
-            value = checked_reward(told.reward, (yield from self._newest_range(ends)))
+            return checked_reward(reward, (yield from self._newest_range(ends)))
+
+    def _address_of(self, told: Reward) -> str | None:
+        """Whose it is; None for a default's, of which nothing is told."""
         address, key = told.pull_id, told.key
         if key is not None or told.part is not None:
             check_named(address, key, told.part)
         if key is not None:
-            address = address_of(self._name, key, told.part)
-            if self._session.default_keys.drops(self._name, key):
-                return address, None
-        elif isinstance(address, str) and address.startswith(DEFAULT_PREFIX):
-            return address, None
-        else:
-            address = self._checked_id(address)
-        outbox = self._session.outbox
-        held = outbox.may_hold and (yield from self._session.holds(address, value))
-        return address, None if held else value
+            is_default = self._session.default_keys.drops(self._name, key)
+            return None if is_default else address_of(self._name, key, told.part)
+        if isinstance(address, str) and address.startswith(DEFAULT_PREFIX):
+            return None
+        return self._checked_id(address)
+
+    def _parts(self, told: Reward) -> Steps[list[tuple[str, float]]]:
+        """A report with signals for a batch, which takes each part by itself."""
+        signals, address, reward = checked_signals(told.signals), self._address_of(told), None
+        if told.reward is not None or not signals:
+            reward = yield from self._in_range(told.reward)
+        return [] if address is None else parts_of(address, reward, signals)
 
     def _newest_range(self, known: tuple[float, float] | None) -> Steps[tuple[float, float] | None]:
         breaker = self._session.breaker
@@ -418,16 +436,3 @@ class StudyLoop:
             studies[token] = yield from self._session.call(call, name_of, deadline=deadline)
             if studies[token] != self._name:
                 raise self._unknown_pull(pull_id)
-
-
-def _checked_deadline(seconds: object) -> float:
-    """How long a call may take in all; nothing is left of a time that has passed already."""
-    if is_number(seconds):
-        return min(max(float(seconds), 0.0), LONGEST_S)
-    if isinstance(seconds, float) and seconds == math.inf:
-        return LONGEST_S
-    raise InvalidSetting(
-        f"deadline_s is {show(seconds)}",
-        "it must be a number of seconds",
-        "pass another deadline_s",
-    )

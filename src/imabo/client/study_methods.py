@@ -33,6 +33,7 @@ from imabo.frames import (
     tables_of,
     write_parquet,
 )
+from imabo.frontier import Frontier
 from imabo.recommend import Best
 from imabo.settings import check_count, check_fraction
 from imabo.space import Space
@@ -65,6 +66,13 @@ class StudyMethods(StudyLoop):
         """The arm to keep if learning stopped now; ``Study.best`` says what it promises."""
         check_fraction("level", level)
         return (yield from self._call("GET", "/best", answers.best_of, params={"level": level}))
+
+    @shared
+    def frontier(self, signal: str | None = None, level: float = 0.95) -> Steps[Frontier]:
+        """Reward against a signal: the arms, the best mix, the price; see ``Study.frontier``."""
+        check_fraction("level", level)
+        params = {"level": level} | ({} if signal is None else {"signal": signal})
+        return (yield from self._call("GET", "/frontier", answers.frontier_of, params=params))
 
     @shared
     def arms(self) -> Steps[list[Arm]]:

@@ -167,8 +167,9 @@ class Asks:
         if row is None:
             raise LookupError(f"arm {new.arm} when there were {replica.n_arms}")
         view.count_pull(row)
+        uses = None if view.spending is None else view.spending.serve(row)
         served = int(view.ids[row])
-        draft.pulls.append(replace(new, number=number, arm=served))
+        draft.pulls.append(replace(new, number=number, arm=served, uses=uses))
         replica.commit(draft, now)
         return served
 
@@ -232,8 +233,11 @@ class _Deciding:
             else:
                 row, reason = self._tuned(number)
             view.count_pull(row)
+            uses = None if view.spending is None else view.spending.serve(row)
             arm, key = int(view.ids[row]), request.key
-            draft.pulls.append(NewPull(number, arm, reason, key, part, *asked, group, propensity))
+            draft.pulls.append(
+                NewPull(number, arm, reason, key, part, *asked, group, propensity, uses)
+            )
         return range(first, len(draft.pulls))
 
     def _tuned(self, number: int) -> tuple[int, str]:

@@ -11,9 +11,11 @@ from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
 from imabo.engine.rollouts import check_allowed
 from imabo.errors import InvalidSetting, UnknownArm
+from imabo.objective import check_prices, objective_document
 from imabo.oracles.base import Proposal
 from imabo.space import Space
 from imabo.stores.base import SPARE, ArmRecord, Change, NewArm, Settings, StudyRecord
+from imabo.stores.signalling import kept_banks
 
 _LARGEST: Final = 2**63  # beyond the ids of arms
 
@@ -52,6 +54,7 @@ class Changes:
             replica.refresh()
             check_allowed(replica.rollout, space)
         snapshot = replica.store.load(replica.record.name)
+        settings = _fitting(snapshot.study, settings, space or Space.from_dict(snapshot.space))
         before, after = _changed(snapshot.study, settings)
         if "reward_range" in after and snapshot.totals.n_rewards:
             raise _fixed_range(after["reward_range"], snapshot.totals.n_rewards)
@@ -60,9 +63,12 @@ class Changes:
         if declared is not None:
             data = {"before": {}, "after": {}, "declared": True} | data
         kept = _merged(snapshot.study, after) if after else None
+        banks = None
+        if kept is not None and "objective" in after:
+            banks = kept_banks(snapshot.study.objective, kept.objective, snapshot.banks)
         if space is None or wanted == snapshot.space:
             if data:
-                change = Change("settings", data, settings=kept, declared=declared)
+                change = Change("settings", data, settings=kept, declared=declared, banks=banks)
                 replica.change(change, now, snapshot.seq)
             return
         states = states_under(space, snapshot.arms)
@@ -71,9 +77,8 @@ class Changes:
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
         data = {"space": wanted, **({} if not after else data)}
         data |= {"declared": True} if declared is not None else {}
-        change = Change(
-            "space", data, states, space=wanted, restart=restart, settings=kept, declared=declared
-        )
+        told: dict[str, Any] = {"settings": kept, "declared": declared, "banks": banks}
+        change = Change("space", data, states, space=wanted, restart=restart, **told)
         replica.change(change, now, snapshot.seq)
 
     def add_arm(self, config: Mapping[str, object]) -> int:
@@ -197,6 +202,8 @@ def _changed(
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
         "revision": record.revision,
+        "signals": record.signals,
+        "objective": record.objective,
     }
     after = {name: value for name, value in settings.items() if now[name] != value}
     return {name: now[name] for name in after}, after
@@ -208,7 +215,17 @@ def _merged(record: StudyRecord, after: Mapping[str, Any]) -> Settings:
         reward_range=None if ends is None else (ends[0], ends[1]),
         window_s=after.get("window_s", record.window_s),
         revision=after.get("revision", record.revision),
+        signals=after.get("signals", record.signals),
+        objective=after.get("objective", record.objective),
     )
+
+
+def _fitting(record: StudyRecord, settings: Mapping[str, Any], space: Space) -> Mapping[str, Any]:
+    """The settings, with signals and an objective that fit each other and the space."""
+    signals = settings.get("signals", record.signals)
+    check_prices(signals, space)
+    objective = objective_document(settings.get("objective", record.objective), signals)
+    return {**settings, "objective": objective} if "objective" in settings else settings
 
 
 def _fixed_range(ends: object, n_rewards: int) -> InvalidSetting:

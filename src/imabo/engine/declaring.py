@@ -16,6 +16,7 @@ from imabo.checks import checked_range, checked_space, checked_window, fixed_dif
 from imabo.engine.changes import Changes, states_under
 from imabo.engine.replica import Replica
 from imabo.errors import InvalidSetting, StudyExists
+from imabo.objective import Objective, signals_document
 from imabo.settings import check_count, check_one_of
 from imabo.space import Space
 from imabo.space.difference import space_difference
@@ -28,6 +29,7 @@ Outcome: TypeAlias = Literal["created", "same", "updated", "kept"]
 MODES: Final = ("error", "update", "keep")
 _OF_SETTINGS: Final = ("space", "settings")  # kinds of changes
 ALL_CHANGES: Final = 10**9
+_GOAL: Final = ("signals", "objective")
 _LISTED: Final = 5  # arms that an error names
 _LARGEST: Final = 2**63
 _DECISIONS: Final = "all decisions so far follow from it, and a replay makes them again"
@@ -83,8 +85,13 @@ def checked_settings(space: object, settings: Mapping[str, object]) -> dict[str,
         elif name == "reward_range":
             ends = checked_range(value)
             found[name] = None if ends is None else list(ends)
+        elif name == "signals":
+            found[name] = signals_document(value)
+        elif name == "objective":
+            # Whether it fits the signals is known when it is applied.
+            found[name] = value.document() if isinstance(value, Objective) else value
         else:
-            known = "window_s, reward_range and the space can be changed"
+            known = "window_s, reward_range, signals, objective and the space can be changed"
             why = f"{_FIXED.get(name, 'a study has no such setting')}; {known}"
             fix = "make another study for it" if name in _FIXED else "check the name"
             raise InvalidSetting(f"{name} cannot be changed to {show(value)}", why, fix)
@@ -123,7 +130,13 @@ def form_of(record: StudyRecord, space: Mapping[str, Any] | None = None) -> dict
         "space": record.space if space is None else space,
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
+        **_of_goal({"signals": record.signals, "objective": record.objective}),
     }
+
+
+def _of_goal(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The signals and the objective of a form; declarations from before these have neither."""
+    return {name: form[name] for name in _GOAL if form.get(name) is not None}
 
 
 def first_settings(record: StudyRecord, changes: Sequence[LogEntry]) -> dict[str, Any]:
@@ -133,6 +146,8 @@ def first_settings(record: StudyRecord, changes: Sequence[LogEntry]) -> dict[str
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
         "revision": record.revision,
+        "signals": record.signals,
+        "objective": record.objective,
     }
     for entry in reversed(changes):
         if entry.kind in _OF_SETTINGS:
@@ -205,6 +220,7 @@ class _Declaring:
     def _updated(self, now: float) -> Settled:
         lines = self._difference()
         settings = {name: self._form[name] for name in ("reward_range", "window_s")}
+        settings |= {name: self._form.get(name) for name in _GOAL}
         space = None
         if self._form["space"] != self._now["space"]:
             space = Space.from_dict(self._form["space"])
@@ -233,6 +249,11 @@ class _Declaring:
             f"{name}: {show(old[name])} becomes {show(self._form[name])}"
             for name in ("window_s", "reward_range")
             if old[name] != self._form[name]
+        ]
+        lines += [
+            f"{name}: {show(old.get(name))} becomes {show(self._form.get(name))}"
+            for name in _GOAL
+            if old.get(name) != self._form.get(name)
         ]
         return lines + self._fixed
 
@@ -293,15 +314,18 @@ def _forms(record: StudyRecord, changes: Sequence[LogEntry]) -> list[tuple[dict[
         "space": record.space,
         "reward_range": settings["reward_range"],
         "window_s": settings["window_s"],
+        **_of_goal(settings),
     }
     found = [(form, True)]
     for entry in changes:
         data = entry.data or {}
         if entry.kind not in _OF_SETTINGS:
             continue
-        after = {name: one for name, one in data.get("after", {}).items() if name in form}
+        told = data.get("after", {}).items()
+        after = {name: one for name, one in told if name in form or name in _GOAL}
         if entry.kind == "space":
             after["space"] = data["space"]
         form = form | after
+        form = {name: form[name] for name in form if name not in _GOAL} | _of_goal(form)
         found.append((form, bool(data.get("declared"))))
     return found

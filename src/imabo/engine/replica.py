@@ -13,7 +13,9 @@ from imabo.control import Rollout
 from imabo.counters import usable_totals
 from imabo.documents import to_pull
 from imabo.engine.expiry import Expiry
-from imabo.errors import RewardConflict, UnknownPull
+from imabo.engine.settled import count_reports, oldest_at, settings_of, signals_of, spending_of
+from imabo.errors import ImaboError, RewardConflict, UnknownPull
+from imabo.objective import Signal
 from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
 from imabo.space.scalars import show
@@ -24,12 +26,12 @@ from imabo.stores.base import (
     NewPull,
     Placed,
     PullRecord,
+    Report,
+    Reported,
     Rewarded,
-    Settings,
     Snapshot,
     StaleView,
     Store,
-    StudyRecord,
     steady,
 )
 from imabo.stores.refusals import study_replaced
@@ -67,6 +69,7 @@ class Replica:
         space_version: Number of the view's space.
         n_arms: Arms ever admitted.
         expiry: When pulls are past their window.
+        signals: Those that were declared, by name.
         rollout: Who is served with a control; None where there never was one.
         rollout_seq: Its version.
     """
@@ -75,6 +78,7 @@ class Replica:
     space_version: int
     n_arms: int
     expiry: Expiry
+    signals: dict[str, Signal]
     rollout: Rollout | None
     rollout_seq: int
     _seq: int
@@ -225,7 +229,7 @@ class Replica:
 
     def take_back(self, draft: Draft) -> None:
         """Take a draft out of the view where it is nothing but counts; else it is read again."""
-        is_counts = not (draft.arms or draft.states)
+        is_counts = not (draft.arms or draft.states or any(pull.uses for pull in draft.pulls))
         if is_counts and draft.mark_at is None and draft.memory is None:
             for pull in draft.pulls:
                 self.view.count_pull(self.view.row_of(pull.arm), -1)
@@ -260,6 +264,27 @@ class Replica:
             for (_, reward), did in sorted(fresh, key=lambda item: item[0][0]):
                 view.count_reward(view.row_of(did.arm), reward, was_pending=did.was_pending)
         return done, len(fresh)
+
+    def report(
+        self, reports: Sequence[Report], *, may_lag: bool
+    ) -> tuple[Sequence[Reported | ImaboError | None], int]:
+        """As ``reward``, for reports that may have signals; how many rewards were new."""
+        now, record = self.now(), self.record
+        try:
+            done = self.store.report_many(record.name, reports, at=now, token=record.token)
+        except BaseException:
+            self.recover()
+            raise
+        told = [(reports[i], one) for i, one in enumerate(done.found) if isinstance(one, Reported)]
+        rewarded = [pair for pair in told if pair[1].rewarded and pair[1].rewarded.fresh]
+        is_news = any(one.fresh for _, one in told) or bool(rewarded)
+        is_newest = done.seq == self._seq + is_news
+        if self._is_torn or not (is_newest or may_lag):
+            self.refresh()
+        elif is_news:
+            self._seq, self._last_at = done.seq if is_newest else self._seq, now
+            count_reports(self.view, sorted(told, key=lambda pair: pair[0].number), done.banks)
+        return done.found, len(rewarded)
 
     def expire(self, before: float) -> int:
         """Expire the pulls that were served before a time and are still pending."""
@@ -367,16 +392,18 @@ class Replica:
             reward_range=snapshot.study.reward_range,
             has_window=snapshot.study.window_s is not None,
         )
+        self.view.spending = spending_of(snapshot.study)
+        self.signals = signals_of(snapshot.study)
         self.n_arms = 0
         self.rollout, self.rollout_seq = None, 0
         self.space_version = snapshot.space_version
         self._last_at = snapshot.last_at
-        self.expiry = Expiry(self.record.window_s, _oldest_at(snapshot))
+        self.expiry = Expiry(self.record.window_s, oldest_at(snapshot))
         self._merge(snapshot)
         self._is_torn = False
 
     def _merge(self, snapshot: Snapshot) -> None:
-        view = self.view
+        view, spending = self.view, self.view.spending
         for arm in snapshot.arms:
             self.n_arms = max(self.n_arms, arm.id)
             row, is_spare = view.row_of(arm.id), (arm.state, arm.retired_from) == SPARE
@@ -395,6 +422,10 @@ class Replica:
                 )
                 # Known by its form in this space (which may round it), served as it was admitted.
                 view.configs[row] = dict(arm.config)
+            if spending is not None and row is not None and arm.signals is not None:
+                spending.put_sums(row, arm.signals)
+        if spending is not None:
+            spending.put_banks(snapshot.banks)
         if snapshot.beliefs is not None:
             view.load_beliefs(snapshot.beliefs)
         if snapshot.memory is not None:
@@ -406,17 +437,6 @@ class Replica:
         view.restart = snapshot.restart
         view.marked_at = snapshot.marked_at
         if snapshot.last_at < self._last_at:  # a clock was set back: what comes is due earlier
-            self.expiry.put_oldest(_oldest_at(snapshot))
+            self.expiry.put_oldest(oldest_at(snapshot))
         self._last_at = snapshot.last_at
         self._seq = snapshot.seq
-
-
-def settings_of(record: StudyRecord) -> Settings:
-    """What of a study's record may change."""
-    return Settings(record.reward_range, record.window_s, record.revision)
-
-
-def _oldest_at(snapshot: Snapshot) -> float:
-    """A time that no pull which waits, or is to come, was served before."""
-    oldest = snapshot.oldest_pending_at
-    return snapshot.last_at if oldest is None else min(oldest, snapshot.last_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,8 @@ class Reward:
         pull_id: Whose it is, by the pull's id; or
         key: by the key that its ask was made with. One of the two.
         part: Which of the pulls of the key, from 0, where it was asked for several.
+        signals: Those of the pull that are known by then; they are recorded with the reward, or
+            refused with it. With a reward of None they come alone.
 
     Example:
         >>> from imabo import Float, Reward, Space, Study
@@ -59,10 +62,11 @@ class Reward:
         ([None], 0.8)
     """
 
-    reward: float
+    reward: float | None
     pull_id: str | None = None
     key: str | None = None
     part: int | None = None
+    signals: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

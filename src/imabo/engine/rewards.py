@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,11 +17,12 @@ from imabo.engine.naming import keyed, number_of_named, unknown_key
 from imabo.engine.replica import Replica
 from imabo.engine.requests import Reward
 from imabo.engine.rollouts import Rollouts
-from imabo.errors import ImaboError, InvalidReward, RewardConflict, StoreError
+from imabo.errors import ImaboError, InvalidReward, InvalidSignal, RewardConflict, StoreError
 from imabo.events import Event, drift_event, rollout_event
 from imabo.magnitude import LARGEST
 from imabo.space.scalars import show
-from imabo.stores.base import Rewarded
+from imabo.spelling import closest
+from imabo.stores.base import PullRecord, Report, Reported, Rewarded
 
 _log: Final = logging.getLogger(__name__)
 
@@ -60,11 +61,15 @@ class Rewards:
         answers: list[ImaboError | None] = [None] * len(rewards)
         places: list[int] = []
         checked: list[tuple[int, float]] = []
+        reports: list[tuple[int, Report]] = []  # those with signals, with their places
         named = [one for one in rewards if isinstance(one, Reward)]
         known = keyed(replica, named) if named else {}
         for place, one in enumerate(rewards):
             try:
                 if isinstance(one, Reward):
+                    if one.signals is not None:
+                        reports.append((place, self._report(one, known)))
+                        continue
                     value = checked_reward(one.reward, ends)
                     number = number_of_named(replica, one.pull_id, one.key, one.part, known)
                 else:
@@ -73,12 +78,38 @@ class Rewards:
                 places.append(place)
             except ImaboError as error:
                 answers[place] = error
-        for place, did in zip(places, self.reward_many(checked) if checked else [], strict=True):
+        done: Sequence[Rewarded | Reported | ImaboError | None]
+        if reports:
+            reports += [(place, Report(*pair)) for place, pair in zip(places, checked, strict=True)]
+            places = [place for place, _ in reports]
+            done = self.report_many([report for _, report in reports])
+        else:
+            done = self.reward_many(checked) if checked else []
+        for place, did in zip(places, done, strict=True):
             if did is None:
                 answers[place] = self._unknown(rewards[place])
             elif isinstance(did, ImaboError):
                 answers[place] = did
         return answers
+
+    def _report(self, one: Reward, known: Mapping[str, Sequence[PullRecord]]) -> Report:
+        """A report with signals, checked."""
+        replica = self._replica
+        signals = checked_values(one.signals, replica)
+        reward = None
+        if one.reward is not None or not signals:
+            reward = checked_reward(one.reward, replica.record.reward_range)
+        return Report(
+            number_of_named(replica, one.pull_id, one.key, one.part, known), reward, signals
+        )
+
+    def report_many(self, reports: Sequence[Report]) -> Sequence[Reported | ImaboError | None]:
+        """Record rewards and signals; None stands for a pull that there is not."""
+        may_lag = self._asks.proposer is not None
+        done, n_fresh = self._replica.report(reports, may_lag=may_lag)
+        if n_fresh and self.is_watching and self._asks.watches:
+            self._watch(n_fresh)
+        return done
 
     def _unknown(self, one: tuple[str, float] | Reward) -> ImaboError:
         """The refusal of a pull that there is not, or not any more."""
@@ -147,6 +178,26 @@ class Rewards:
                 replica.refresh()  # another process may have changed the window
                 if replica.record.window_s is not None:
                     replica.expire(replica.expiry.limit(now))
+
+
+def checked_values(values: object, replica: Replica) -> dict[str, float]:
+    """Signals of a pull, by names that the study declared and with values that it takes."""
+    declared, found = replica.signals, {}
+    if not isinstance(values, Mapping):
+        why, fix = "it must be a dict of numbers by name", 'pass signals={"cost": 0.0004}, say'
+        raise InvalidSignal(f"signals is {show(values)}", why, fix)
+    for name, value in values.items():
+        if name not in declared:
+            known = ", ".join(map(repr, declared)) or "none"
+            close = closest(name, declared)
+            fix = f"declare it: signals={{{name!r}: Signal(low=0.0)}}"
+            raise InvalidSignal(
+                f"no signal is named {show(name)}",
+                f"study {replica.record.name!r} has declared {known}",
+                fix if close is None else f"write {close!r}, if you meant that one, or {fix}",
+            )
+        found[name] = declared[name].checked(name, value)
+    return found
 
 
 def thumb(value: object) -> object:

@@ -167,6 +167,11 @@ class Surface:
         """
         return self._ahead.predict(Points.place(units, mask, self._unordered))
 
+    def to_unit(self, values: Floats) -> Floats:
+        """Values on the model's own scale as rewards."""
+        latent = self._centre + self._scale * values
+        return np.asarray(expit(latent)) if self._bounded else latent
+
     def leaders(self, count: int) -> Ints:
         """Rows of the arms with the highest expected reward, shrunk towards their neighbours."""
         order = self.rows[np.argsort(-self.process.at_points(), kind="stable")]

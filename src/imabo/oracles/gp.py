@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from imabo.arms import ActiveSet, Bools, Floats, Ints
+from imabo.gaussian.charges import Charges
 from imabo.gaussian.surface import Surface
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, fresh_pool
 from imabo.oracles.local import try_unseen
@@ -82,30 +83,41 @@ class GP(Oracle):
         if np.count_nonzero(arms.n_rewards > 0) < max(self.startup, 2):
             return draw_new(arms, rng)
         surface = Surface(arms)
-        proposal = self._choose(arms, scores, surface, rng)
+        charges = None if arms.spending is None else Charges(arms, scores)
+        proposal = self._choose(arms, scores, surface, charges, rng)
         if isinstance(proposal, Exhausted):
             return proposal
         units, mask = arms.space.encode(proposal.config)
-        return replace(proposal, beliefs=surface.beliefs(units[None], mask[None]))
+        beliefs = surface.beliefs(units[None], mask[None])
+        if charges is not None:
+            uses = charges.state(units[None], mask[None])
+            beliefs = replace(beliefs, state={**beliefs.state, "uses": uses})
+        return replace(proposal, beliefs=beliefs)
 
     def _choose(
-        self, arms: ActiveSet, scores: Floats, surface: Surface, rng: np.random.Generator
+        self,
+        arms: ActiveSet,
+        scores: Floats,
+        surface: Surface,
+        charges: Charges | None,
+        rng: np.random.Generator,
     ) -> Proposal | Exhausted:
         if rng.random() < self.epsilon:
             return draw_new(arms, rng)
         if surface.certainty < 1.0 and rng.random() >= surface.certainty:
             return Mutate().propose(arms, scores, rng)
-        return try_unseen(arms, rng) or self._highest(arms, surface, rng) or draw_new(arms, rng)
+        highest = try_unseen(arms, rng) or self._highest(arms, surface, charges, rng)
+        return highest or draw_new(arms, rng)
 
     def _highest(
-        self, arms: ActiveSet, surface: Surface, rng: np.random.Generator
+        self, arms: ActiveSet, surface: Surface, charges: Charges | None, rng: np.random.Generator
     ) -> Proposal | None:
         parents = surface.leaders(_LEADERS)
         parents = rng.choice(parents, self.mutations) if len(parents) else parents
         changes = rng.geometric(1.0 - _ONE_MORE, len(parents))
         local = mutate(arms, arms.units[parents], arms.mask[parents], changes, rng)
         drawn = [arms.space.encode(arms.space.sample(rng))[0] for _ in range(self.draws)]
-        pool = _Pool(arms.space, surface, self.kappa, np.array(drawn))
+        pool = _Pool(arms.space, surface, self.kappa, np.array(drawn), charges)
         pool.add(np.vstack([local, drawn]), np.append(parents, _nobody(self.draws)))
         for _ in range(_REFINEMENTS):
             best = np.repeat(pool.highest()[:_REFINED], self.mutations // (3 * _REFINED))
@@ -120,17 +132,17 @@ class GP(Oracle):
                 return Proposal(
                     config, parent=None if parent == _NO_PARENT else int(arms.ids[parent])
                 )
-        return self._of_the_rest(arms, surface, rng)
+        return self._of_the_rest(arms, surface, charges, rng)
 
     def _of_the_rest(
-        self, arms: ActiveSet, surface: Surface, rng: np.random.Generator
+        self, arms: ActiveSet, surface: Surface, charges: Charges | None, rng: np.random.Generator
     ) -> Proposal | None:
         """The best of what a finite space has left, when the pool held nothing new."""
         left = fresh_pool(arms, rng)
         if not left:
             return None
         points = np.array([arms.space.encode(config)[0] for config in left])
-        pool = _Pool(arms.space, surface, self.kappa, points)
+        pool = _Pool(arms.space, surface, self.kappa, points, charges)
         pool.add(points, _nobody(len(left)))
         return Proposal(left[int(pool.highest()[0])])
 
@@ -140,10 +152,18 @@ class _Pool:
 
     A candidate counts as no more uncertain than the middle one of ``usual`` points. Otherwise the
     corners of the space, which are far from everything, are proposed before anything is known.
+    With ``charges``, it is how high the reward could be, less what the candidate would use.
     """
 
-    def __init__(self, space: Space, surface: Surface, kappa: float, usual: Floats) -> None:
-        self._space, self._surface, self._kappa = space, surface, kappa
+    def __init__(
+        self,
+        space: Space,
+        surface: Surface,
+        kappa: float,
+        usual: Floats,
+        charges: Charges | None = None,
+    ) -> None:
+        self._space, self._surface, self._kappa, self._charges = space, surface, kappa, charges
         self.units: Floats = np.empty((0, len(space)))
         self.mask: Bools = np.empty((0, len(space)), dtype=np.bool_)
         self.parents: Ints = np.empty(0, dtype=np.int64)
@@ -158,7 +178,10 @@ class _Pool:
         self.units, self.mask = np.vstack([self.units, units]), np.vstack([self.mask, mask])
         self.parents = np.append(self.parents, parents)
         spread = np.sqrt(np.minimum(variances, self._most))
-        self._upper = np.append(self._upper, means + self._kappa * spread)
+        upper = means + self._kappa * spread
+        if self._charges is not None:
+            upper = self._surface.to_unit(upper) - self._charges.charge(units, mask)
+        self._upper = np.append(self._upper, upper)
 
     def highest(self) -> Ints:
         """Places in the pool, the highest first."""

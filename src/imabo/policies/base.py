@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from imabo.arms import ActiveSet, Floats
+from imabo.pricing import priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,10 @@ class Policy(ABC):
 
     def serve(self, arms: ActiveSet, draws: Draws) -> Serve:
         """The servable arm of highest index, for rounds that admit no new one."""
-        return Serve(_argmax(self.scores(arms), arms, draws), self.starts_phase(arms))
+        scores = self.scores(arms)
+        if arms.spending is not None:
+            scores = priced(arms, scores)
+        return Serve(_argmax(scores, arms, draws), self.starts_phase(arms))
 
     def rounds(self, arms: ActiveSet, n: int) -> Rounds:
         """For n rounds in a row: a policy may save work that they share, and decide the same."""

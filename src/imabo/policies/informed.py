@@ -130,7 +130,7 @@ class Informed(Policy):
         row = self.tried_again(arms)
         if row is not None:
             return Serve(row)
-        if arms.reward_range is None:
+        if arms.reward_range is None or arms.spending is not None:
             return Policy.serve(self, arms, draws)
         return Serve(one_of(self.index(arms).leaders(arms), draws))
 
@@ -140,7 +140,7 @@ class Informed(Policy):
 
     def rounds(self, arms: ActiveSet, n: int) -> Rounds:
         """See ``Policy.rounds``."""
-        if n <= _SHORT or arms.reward_range is None:
+        if n <= _SHORT or arms.reward_range is None or arms.spending is not None:
             return Rounds(self, arms)
         return InformedRounds(self, arms, n)
 

@@ -12,6 +12,7 @@ from imabo.arms import ActiveSet, Floats
 from imabo.drift import predict
 from imabo.memory import Memory
 from imabo.policies.counts import expected_means, prior_counts
+from imabo.pricing import is_worth_a_try
 from imabo.space import Choice
 
 _EVERY: Final = 240  # rounds between two tries of a part that is half a standard deviation behind
@@ -49,8 +50,14 @@ def probe(arms: ActiveSet, trust: float, limit: float) -> int | None:
     is_left_out = (recent @ parts < _SERVED * recent.sum()) & (servable @ parts)
     if not is_left_out.any():
         return None
-    means = expected_means(arms, prior_counts(arms, trust, limit))[:k]
+    expected = expected_means(arms, prior_counts(arms, trust, limit))
+    means = expected[:k]
     means = np.where(servable, means, -np.inf)
+    if arms.spending is not None:
+        # What is too dear to be served, however good it turned out to be, is not tried.
+        is_left_out &= (servable & is_worth_a_try(arms, expected)[:k]) @ parts
+        if not is_left_out.any():
+            return None
     surprise = np.where(is_left_out, _surprise(arms, memory, parts), -np.inf)
     part = int(surprise.argmax())
     if surprise[part] < _SURPRISE:

@@ -39,6 +39,7 @@ _MEANINGS: Final = {
     "invalid_config": "the space does not allow the configuration",
     "invalid_setting": "a setting cannot be used",
     "invalid_reward": "the reward is outside the study's range, or too large to work with",
+    "invalid_signal": "the study did not declare the signal, or its value is outside of the ends",
     "unknown_study": "no such study, or none that the key may use",
     "unknown_pull": "no such pull, or none that the key may use",
     "unknown_key": "no pull of the study has this key",
@@ -47,6 +48,7 @@ _MEANINGS: Final = {
     "replay_mismatch": "the log is broken, or its decisions come out differently",
     "study_exists": "another study has this name",
     "reward_conflict": "the pull has another reward",
+    "signal_conflict": "the pull has that signal with another value",
     "key_conflict": "the key was used for another request",
     "nothing_to_serve": "every arm is paused or retired",
     "no_rewards": "no reward came yet",
@@ -71,6 +73,11 @@ _PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "schema": {"type": "string", "minLength": 1, "maxLength": 200},
         "description": "The key that an ask was made with, percent-encoded.",
         "example": "request-17",
+    },
+    "signal": {
+        "schema": {"type": "string", "minLength": 1, "maxLength": 60},
+        "description": "The name of a signal that the study declares.",
+        "example": "cost",
     },
     "arm": {
         "schema": {"type": "integer", "minimum": 1},

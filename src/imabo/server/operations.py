@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from imabo.server import wire, wire_control, wire_events, wire_insight, wire_studies
+from imabo.server import wire, wire_control, wire_events, wire_insight, wire_signals, wire_studies
 from imabo.server.access import Role
 from imabo.server.context import Context
 from imabo.server.routes import (
@@ -67,6 +67,7 @@ _STUDY: Final = "/v1/studies/{study}"
 _WEBHOOK: Final = "/v1/webhooks/{webhook}"
 # A study whose parts this server does not know is refused when it is opened.
 _OPENED: Final = "unknown_study invalid_setting"
+_TOLD: Final = "reward_conflict invalid_reward signal_conflict invalid_signal"
 
 # fmt: off
 OPERATIONS: Final = (
@@ -75,13 +76,18 @@ OPERATIONS: Final = (
               f"{_OPENED} key_conflict nothing_to_serve missing_extra", wire.AskBody,
               needs_body=False),
     Operation("PUT", "/v1/pulls/{pull}/reward", pulls.reward, "writer", {204: None},
-              "unknown_pull reward_conflict invalid_reward", wire.RewardBody),
+              f"{_TOLD} unknown_pull", wire.RewardBody),
+    Operation("PUT", "/v1/pulls/{pull}/signals/{signal}", pulls.signal, "writer", {204: None},
+              "unknown_pull signal_conflict invalid_signal", wire_signals.SignalBody),
     Operation("POST", "/v1/rewards", pulls.reward_many, "writer", {200: wire.RewardsAnswer},
               body=wire.RewardsBody),
     Operation("GET", "/v1/pulls/{pull}", pulls.read_pull, "reader", {200: wire.PullAnswer},
               "unknown_pull"),
     Operation("PUT", f"{_STUDY}/keys/{{key}}/reward", pulls.reward_by_key, "writer", {204: None},
-              f"{_OPENED} unknown_key reward_conflict invalid_reward", wire.KeyRewardBody),
+              f"{_OPENED} {_TOLD} unknown_key", wire.KeyRewardBody),
+    Operation("PUT", f"{_STUDY}/keys/{{key}}/signals/{{signal}}", pulls.signal_by_key, "writer",
+              {204: None}, f"{_OPENED} unknown_key signal_conflict invalid_signal",
+              wire_signals.KeySignalBody),
     Operation("GET", f"{_STUDY}/keys/{{key}}", pulls.read_key, "reader", {200: wire.PullsAnswer},
               f"{_OPENED} unknown_key"),
     Operation("GET", f"{_STUDY}/pulls", pulls.history, "reader", {200: wire.PageAnswer},
@@ -100,6 +106,9 @@ OPERATIONS: Final = (
     Operation("DELETE", _STUDY, studies.delete_study, "admin", {204: None}, "unknown_study"),
     Operation("GET", f"{_STUDY}/best", studies.best, "reader", {200: wire.BestAnswer},
               f"{_OPENED} no_rewards", query=wire.LevelQuery),
+    Operation("GET", f"{_STUDY}/frontier", studies.frontier, "reader",
+              {200: wire_signals.FrontierAnswer}, f"{_OPENED} no_rewards invalid_signal",
+              query=wire_signals.FrontierQuery),
     Operation("GET", f"{_STUDY}/events", events.events, "reader", {200: wire_events.EventsAnswer},
               _OPENED, query=wire_events.EventsQuery),
     Operation("POST", f"{_STUDY}/expire", studies.expire, "writer", {200: wire.ExpiredAnswer},

@@ -25,8 +25,10 @@ REFUSALS: Final[Mapping[str, int]] = {
 }
 _OF_THE_ENGINE: Final = {
     404: "unknown_study unknown_pull unknown_key unknown_arm",
-    409: "study_exists reward_conflict key_conflict nothing_to_serve no_rewards no_control",
-    422: "invalid_space invalid_config invalid_setting invalid_reward replay_mismatch",
+    409: "study_exists reward_conflict signal_conflict key_conflict nothing_to_serve no_rewards "
+    "no_control",
+    422: "invalid_space invalid_config invalid_setting invalid_reward invalid_signal "
+    "replay_mismatch",
     501: "missing_extra",
     503: "store_error schema_too_new store_closed",
 }

@@ -26,6 +26,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Beliefs
 from imabo.oracles.base import Exhausted, Proposal
 from imabo.server.logs import log
+from imabo.spending import of_arms
 from imabo.study import Study
 
 Outcome = Proposal | Exhausted
@@ -137,7 +138,10 @@ class StudyProposals:
         )
         rows = [known.get(arm, (0.5, 0.0)) for arm in view.ids.tolist()]
         means, counts = np.array([*rows, (beliefs.means[-1], beliefs.counts[-1])]).T
-        return replace(ready.proposal, beliefs=Beliefs(means, counts, beliefs.state))
+        state = beliefs.state
+        if "uses" in state:
+            state = {**state, "uses": of_arms(state["uses"], ready.arms, view.ids.tolist())}
+        return replace(ready.proposal, beliefs=Beliefs(means, counts, state))
 
     @property
     def is_due(self) -> bool:

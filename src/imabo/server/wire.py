@@ -7,19 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     Tag,
-    WithJsonSchema,
 )
 from pydantic.config import JsonDict, JsonValue
 
 from imabo import oracles, policies
-from imabo.engine.rewards import thumb
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
+from imabo.server.wire_signals import Signals
+from imabo.server.wire_signals import Value as Reward
 
 MAX_PULLS = 1000  # of one request: asks, rewards, a page of history
 MAX_ARMS = 10_000  # of one request that adds them
@@ -137,20 +136,13 @@ class AskBody(Body):
     context: Any = Field(None, description="kept with the pulls; at most 16,384 bytes")
 
 
-# A thumb is true or false for those who send it: 1.0 or 0.0.
-Reward = Annotated[
-    float,
-    BeforeValidator(thumb),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "boolean"}]}),
-]
-
-
 class RewardBody(Body):
     """The reward of a pull."""
 
-    model_config = examples({"reward": 0.8})
+    model_config = examples({"reward": 0.8}, {"reward": 0.8, "signals": {"cost": 0.0004}})
 
     reward: Reward
+    signals: Signals | None = None
 
 
 class KeyRewardBody(Body):
@@ -160,13 +152,15 @@ class KeyRewardBody(Body):
 
     reward: float
     part: Part = None
+    signals: Signals | None = None
 
 
 class PullReward(Body):
     """The reward of one pull of many, by its id."""
 
     pull: PullId
-    reward: Reward
+    reward: Reward | None = None
+    signals: Signals | None = None
 
 
 class KeyReward(Body):
@@ -175,7 +169,8 @@ class KeyReward(Body):
     study: Text
     key: Text
     part: Part = None
-    reward: float
+    reward: float | None = None
+    signals: Signals | None = None
 
 
 def _named_by(one: object) -> str:
@@ -283,6 +278,7 @@ class PullAnswer(BaseModel):
         None, description="the side of the coin, where there is a control"
     )
     propensity: float | None = Field(None, description="how likely that side was")
+    signals: dict[str, float] = Field(description="those that were reported so far")
 
 
 class PullsAnswer(BaseModel):
@@ -336,6 +332,10 @@ class BestAnswer(BaseModel):
         description="when the study last noticed a change: mean, interval and n_rewards are of "
         "the rewards after it; null when it never did"
     )
+    shares: list[tuple[int, float]] | None = Field(
+        None, description="with an objective, the mix of arms to serve"
+    )
+    is_within: bool = Field(True, description="false where nothing is within the budgets")
 
 
 class ExpiredAnswer(BaseModel):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from imabo.server import wire
 from imabo.server.wire import Body, SpacePart
 from imabo.server.wire_control import ControlPart, GuardrailPart, RolloutAnswer
+from imabo.server.wire_signals import ObjectivePart, SignalParts
 
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
 
@@ -40,6 +41,8 @@ class StudyBody(Body):
     revision: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
         None, description="of this declaration; an older one never replaces a newer one"
     )
+    signals: SignalParts | None = None
+    objective: ObjectivePart | None = None
 
 
 class ChangeBody(Body):
@@ -54,6 +57,8 @@ class ChangeBody(Body):
     reward_range: Ends | None = Field(
         None, description="only while there is no reward; null for rewards without ends"
     )
+    signals: SignalParts | None = None
+    objective: ObjectivePart | None = Field(None, description="null to keep no budget or limit")
 
 
 class StudyAnswer(BaseModel):
@@ -68,6 +73,8 @@ class StudyAnswer(BaseModel):
     reward_range: Ends | None
     window_s: float | None
     revision: int | None = Field(description="of its declaration; null where none was given")
+    signals: dict[str, Any] | None = Field(description="that were declared; null without any")
+    objective: dict[str, Any] | None = Field(description="budgets and limits; null without any")
     created_at: wire.Time
     n_arms: int
     n_pulls: int
@@ -116,4 +123,5 @@ class DeclaredAnswer(StudyAnswer):
 
 def changes_of(body: ChangeBody, sent: Any) -> dict[str, Any]:
     """The settings that a body names, null or not."""
-    return {name: sent[name] for name in ("window_s", "reward_range") if name in sent}
+    names = ("window_s", "reward_range", "signals", "objective")
+    return {name: sent[name] for name in names if name in sent}

@@ -26,6 +26,11 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * ``reward_many`` and ``expire`` commute with everything and need no such check. A reward counts
   once: the same value again changes nothing, another value is refused. One bad reward among many
   does not hold up the others.
+* ``report_many`` does the same for rewards together with signals, named numbers of a pull: each
+  name once, the same value again changes nothing, another is refused. A report counts whole or not
+  at all. The sums of each arm (``ArmRecord.signals``), and the banks of the budgets and limits
+  (``imabo.stores.signalling``), move in the same transaction; those of what a price list says move
+  with the pull (``NewPull.uses``).
 * A pull may carry a ``key``, unique in its study together with ``part``, and a ``context`` of
   JSON-safe values that means nothing to the store.
 * Times are seconds since the epoch by the study's clock. Pulls come in order of time; a reward may
@@ -73,18 +78,19 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from imabo.arms import ArmState, Group, Origin, Restart, Tally, Totals
-from imabo.errors import RewardConflict
+from imabo.errors import RewardConflict, StoreError
 from imabo.space import Config
 from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
 from imabo.stores.keys import KeyRecord, Keys
 from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.rules import Rewarded, steady
+from imabo.stores.signalling import Report, Reported, Reports
 
 __all__ = [
     "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired", "History", "KeptLift",
     "KeyRecord", "Keys", "LogEntry", "Milestone", "NewArm", "NewPull", "Outbox", "OutcomeRecord",
-    "Placed", "PullRecord", "Rewarded", "Settings", "Snapshot", "StaleView", "Store", "StudyRecord",
-    "WebhookRecord", "steady",
+    "Placed", "PullRecord", "Report", "Reported", "Reports", "Rewarded", "Settings", "Snapshot",
+    "StaleView", "Store", "StudyRecord", "WebhookRecord", "steady",
 ]  # fmt: skip
 
 
@@ -116,6 +122,8 @@ class StudyRecord:
     window_s: float | None
     created_at: float
     revision: int | None = None
+    signals: Mapping[str, Any] | None = None
+    objective: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +133,8 @@ class Settings:
     reward_range: tuple[float, float] | None
     window_s: float | None
     revision: int | None
+    signals: Mapping[str, Any] | None = None
+    objective: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +168,7 @@ class ArmRecord:
     mutated: str | None
     admitted_at: float
     tally: Tally
+    signals: Mapping[str, Sequence[float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +178,8 @@ class NewPull:
     Pulls that one request with a ``key`` asked for have the parts 0, 1, 2, ... ``context_json`` is
     the context as compact JSON, where the caller has it. ``propensity`` is the probability that the
     pull came into its ``group``, in (0, 1].
+    the context as compact JSON, where the caller has it. ``uses`` is what a price list says that it
+    uses, by the names of budgets and limits.
     """
 
     number: int
@@ -178,6 +191,7 @@ class NewPull:
     context_json: str | None = None
     group: Group | None = None
     propensity: float | None = None
+    uses: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +219,7 @@ class Snapshot:
     rollout_seq: int = 0
     n_tuned: int = 0
     n_control: int = 0
+    banks: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +267,8 @@ class Change:
     """A change by hand (arm states, a new arm, a new space), or one of the world that was noticed.
 
     ``kind`` and ``data`` go to the log. ``settings`` replaces those of the study, ``declared`` the
-    document of what its code last declared, ``rollout`` the one of its control.
+    document of what its code last declared, ``rollout`` the one of its control,
+    ``banks`` those of the objective.
     """
 
     kind: Literal[
@@ -267,6 +283,7 @@ class Change:
     settings: Settings | None = None
     declared: Mapping[str, Any] | None = None
     rollout: Mapping[str, Any] | None = None
+    banks: Mapping[str, float] | None = None
 
 
 class Store(History, Keys, Outbox):
@@ -369,6 +386,16 @@ class Store(History, Keys, Outbox):
         They are counted in order of the pulls' numbers (of equal ones, as given). For each, as
         given: what it did, None when there is no such pull, or the conflict it would have been.
         """
+
+    def report_many(
+        self, name: str, reports: Sequence[Report], *, at: float, token: str | None = None
+    ) -> Reports:
+        """Record rewards and signals of pulls, by number, as ``reward_many`` does; see above.
+
+        A store from before there were signals refuses them.
+        """
+        what = f"the signals of study {name!r} were not recorded"
+        raise StoreError(what, "its store keeps none", "use another store, or tell rewards alone")
 
     def reward(self, name: str, number: int, reward: float, *, at: float) -> Rewarded | None:
         """Record one reward; ``RewardConflict`` when the pull has another."""

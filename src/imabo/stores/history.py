@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from imabo.arms import Group, PullState
@@ -29,21 +29,25 @@ class PullRecord:
     part: int = 0
     group: Group | None = None
     propensity: float | None = None
+    signals: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One thing that happened, in the order of ``seq``: ``ask``, ``tell``, ``expire`` or a change.
+    """One thing that happened: ``ask``, ``tell``, ``signal``, ``expire`` or a change.
+
+    They are in the order of ``seq``, and of the pulls.
 
     For an ask, ``pull`` and ``arm`` say what was served, ``group`` and ``propensity`` what the coin
     said where there is a control, and ``data`` has its ``context``, its ``key`` and its ``part`` of
-    that key, where it has them; for a tell, ``reward`` is its value.
+    that key, where it has them; for a tell, ``reward`` is its value, and ``data`` has the
+    ``signals`` that came with it; those that came alone are of kind ``signal``.
     """
 
     seq: int
     kind: Literal[
-        "ask", "tell", "expire", "state", "arm", "arms", "space", "settings", "drift", "control",
-        "rolled back", "resumed",
+        "ask", "tell", "signal", "expire", "state", "arm", "arms", "space", "settings", "drift",
+        "control", "rolled back", "resumed",
     ]  # fmt: skip
     at: float
     pull: int | None = None

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from imabo.errors import RewardConflict, StoreClosed, StoreError, StudyExists, UnknownStudy
+from imabo.errors import (
+    RewardConflict,
+    SignalConflict,
+    StoreClosed,
+    StoreError,
+    StudyExists,
+    UnknownStudy,
+)
 from imabo.spelling import closest
 
 
@@ -46,6 +53,15 @@ def reward_conflict(number: int, recorded: float, offered: float) -> RewardConfl
         f"pull number {number} has the reward {recorded!r} and was told {offered!r}",
         "a pull has one reward, and the first one counts",
         "drop the second report; if each report is a request of its own, ask() once for each",
+    )
+
+
+def signal_conflict(number: int, name: str, recorded: float, offered: float) -> SignalConflict:
+    """A second, different value of a signal of one pull."""
+    return SignalConflict(
+        f"pull number {number} has the signal {name!r} {recorded!r} and was told {offered!r}",
+        "a pull has each signal once, and the first one counts",
+        "drop the second report, or add the parts up before you report them",
     )
 
 

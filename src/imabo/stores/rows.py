@@ -16,6 +16,7 @@ from imabo.space import Config
 from imabo.stores.base import ArmRecord, KeptLift, Settings, Snapshot, StudyRecord
 from imabo.stores.history import LogEntry, Milestone, OutcomeRecord, PullRecord
 from imabo.stores.keys import KeyRecord
+from imabo.stores.signalling import told_at, values_of
 
 
 def dump(value: object) -> str:
@@ -68,6 +69,9 @@ class StudyRow(NamedTuple):
     rollout_seq: int
     n_tuned: int
     n_control: int
+    signals: str | None
+    objective: str | None
+    banks: str | None
 
 
 class SpaceRow(NamedTuple):
@@ -108,6 +112,8 @@ def to_snapshot(
             window_s=study.window_s,
             created_at=study.created_at,
             revision=study.revision,
+            signals=load_or_none(study.signals),
+            objective=load_or_none(study.objective),
         ),
         seq=study.seq,
         space_version=latest.version,
@@ -124,6 +130,7 @@ def to_snapshot(
         rollout_seq=study.rollout_seq,
         n_tuned=study.n_tuned,
         n_control=study.n_control,
+        banks=load_or_none(study.banks) or {},
     )
 
 
@@ -142,13 +149,21 @@ def of_study(study: StudyRecord) -> dict[str, Any]:
         "created_at": study.created_at,
         "last_at": study.created_at,
         "revision": study.revision,
+        "signals": dump_or_none(study.signals),
+        "objective": dump_or_none(study.objective),
     }
 
 
 def of_settings(settings: Settings) -> dict[str, Any]:
     """The columns of a study that a change replaces."""
     low, high = settings.reward_range or (None, None)
-    columns = {"reward_low": low, "reward_high": high, "window_s": settings.window_s}
+    columns: dict[str, Any] = {
+        "reward_low": low,
+        "reward_high": high,
+        "window_s": settings.window_s,
+    }
+    documents = {"signals": settings.signals, "objective": settings.objective}
+    columns |= {name: dump_or_none(document) for name, document in documents.items()}
     return columns | {"revision": settings.revision}
 
 
@@ -187,10 +202,11 @@ class ArmRow(NamedTuple):
     reward_squares: float
     marked_rewards: int
     marked_sum: float
+    signals: str | None
 
     def record(self, config: Config) -> ArmRecord:
         """The arm as a value."""
-        counts: Any = self[_TALLY_AT:]
+        counts: Any = self[_TALLY_AT:-1]
         return ArmRecord(
             id=self.id,
             config=config,
@@ -201,6 +217,7 @@ class ArmRow(NamedTuple):
             mutated=self.mutated,
             admitted_at=self.admitted_at,
             tally=Tally(*counts),
+            signals=load_or_none(self.signals),
         )
 
 
@@ -230,7 +247,7 @@ class ArmRows(Sequence[ArmRecord]):
 
     Example:
         >>> row = (1, '{"x":0.5}', "oracle", "active", None, None, None, 9.0)
-        >>> arms = ArmRows([(*row, 3, 2, 1, 1.5, 1.2, 0, 0.0)])
+        >>> arms = ArmRows([(*row, 3, 2, 1, 1.5, 1.2, 0, 0.0, None)])
         >>> arms.column("n_pulls"), arms.configs(), arms[0].tally.n_rewards
         ([3], [{'x': 0.5}], 2)
     """
@@ -352,7 +369,8 @@ class PullCounts(Sequence[int]):
 
 def to_pull(row: Sequence[Any]) -> PullRecord:
     """A pull, from the columns of its record; the context is JSON."""
-    number, arm, reason, state, served_at, reward, rewarded_at, text, *rest = row
+    number, arm, reason, state, served_at, reward, rewarded_at, text, *rest, told = row
+    rest.append({} if told is None else values_of(json.loads(told)))
     context = load_or_none(text)
     return PullRecord(number, arm, reason, state, served_at, reward, rewarded_at, context, *rest)
 
@@ -372,6 +390,11 @@ def to_entry(row: Sequence[Any]) -> LogEntry:
     data = load_or_none(text)
     if kind == "ask":
         data = ask_data(data, key, part)
+    elif kind in ("tell", "signal") and data is not None:
+        if kind == "signal":  # as it was written: a database may round what it reads from JSON
+            at = next(when for _, when, told in data.values() if told == seq)
+        signals = told_at(data, seq)
+        data = {"signals": signals} if signals else None
     return LogEntry(seq, kind, at, pull or None, arm, reason, reward, data, *coin)
 
 

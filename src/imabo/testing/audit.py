@@ -80,6 +80,8 @@ def audit(
             snapshot.study,
             reward_range=None if ends is None else (ends[0], ends[1]),
             window_s=first["window_s"],
+            signals=first["signals"],
+            objective=first["objective"],
         ),
         {arm.id: arm for arm in snapshot.arms},
         stored_policy(policy, snapshot.study.policy),
@@ -169,6 +171,8 @@ def _check_pulls(
         found.compare(
             "pulls", f"the reward of {what}", pull.reward, recount.rewards.get(pull.number)
         )
+        told = recount.signals.get(pull.number, {})
+        found.compare("pulls", f"the signals of {what}", dict(pull.signals), told)
         has_reward = pull.reward is not None, pull.rewarded_at is not None
         if has_reward != (pull.state == "rewarded",) * 2:
             found.add("pulls", f"{what} is {pull.state}, reward and time are {has_reward}")
@@ -201,8 +205,11 @@ def _check_counters(
     waiting = [pull.served_at for pull in pulls if pull.state == "pending"]
     oldest = min(waiting, default=None)
     found.compare("counters", "the oldest pending pull", snapshot.oldest_pending_at, oldest)
+    found.compare("counters", "the banks", dict(snapshot.banks), recount.banks)
     for arm in snapshot.arms:
         what = f"arm {arm.id}"
+        signals = recount.signals_of(arm.id)
+        found.compare("counters", f"the signals of {what}", arm.signals, signals)
         tally, state, retired_from = recount.arm(arm.id)
         found.compare("counters", f"the tally of {what}", arm.tally, tally)
         stored = arm.state, arm.retired_from

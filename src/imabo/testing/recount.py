@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from imabo.arms import ActiveSet, ArmState, PullState, Restart, Tally, Totals
 from imabo.control import Control, Rollout, coin_of
 from imabo.drift import Drift, forget, remember
+from imabo.engine.settled import spending_of
 from imabo.policies.base import Decision, Draws, Expand, Policy
 from imabo.space import Space
 from imabo.stores.base import SPARE, ArmRecord, LogEntry, StudyRecord
+from imabo.stores.signalling import Banks, Goal, OfArm, kept_banks
 
 _ADMITTING: Final = ("warmup", "expand", "prepared")
 
@@ -31,6 +33,7 @@ class _Book:
     reward_squares: float = 0.0
     marked_rewards: int = 0
     marked_sum: float = 0.0
+    signals: OfArm = field(default_factory=dict)
 
     @property
     def tally(self) -> Tally:
@@ -71,6 +74,8 @@ class Recount:
         self._pending: dict[int, float] = {}  # number -> when it was served, in order
         self._expired: set[int] = set()
         self.rewards: dict[int, float] = {}
+        self.signals: dict[int, dict[str, float]] = {}
+        self._goal = Goal(study.signals, study.objective, {})
         self.seqs: set[int] = set()
         self.rollout = Rollout()
         self.view = self._new_view()
@@ -95,6 +100,15 @@ class Recount:
         book = self._books.get(arm, _Book())
         return book.tally, book.state, book.retired_from
 
+    def signals_of(self, arm: int) -> OfArm | None:
+        """The sums of an arm's signals, as a store keeps them."""
+        return self._books.get(arm, _Book()).signals or None
+
+    @property
+    def banks(self) -> Banks:
+        """What was used beyond the budgets and limits."""
+        return self._goal.banks
+
     def state_of(self, number: int) -> PullState:
         """The state of a pull."""
         if number in self.rewards:
@@ -110,6 +124,9 @@ class Recount:
             self._ask(entry.pull, entry.arm, entry.reason or "", entry.at)
         elif entry.kind == "tell" and entry.pull is not None and entry.reward is not None:
             self._tell(entry.pull, entry.reward)
+            self._signal(entry.pull, data.get("signals", {}))
+        elif entry.kind == "signal" and entry.pull is not None and data.get("signals"):
+            self._signal(entry.pull, data["signals"])
         elif entry.kind == "expire":
             self._expire(data["before"])
         elif entry.kind == "arm":
@@ -154,6 +171,8 @@ class Recount:
         book.n_pulls += 1
         book.n_pending += 1
         view.count_pull(row)
+        if view.spending is not None:
+            self._goal.use(view.spending.serve(row) or {})
         self._arm_of[number] = arm
         self._pending[number] = at
 
@@ -283,6 +302,18 @@ class Recount:
         book.reward_squares += reward * reward
         self.view.count_reward(self.view.row_of(arm), reward, was_pending=was_pending)
 
+    def _signal(self, number: int, signals: Mapping[str, float]) -> None:
+        arm, known = self._arm_of.get(number), self.signals.setdefault(number, {})
+        if arm is None or not known.keys().isdisjoint(signals):
+            self._report("pulls", f"pull {number} got a signal, when it could not")
+            return
+        known.update(signals)
+        for name, value in signals.items():
+            self._goal.learn(self._books[arm].signals, name, value)
+        if self.view.spending is not None:
+            self.view.spending.count(self.view.row_of(arm), signals)
+            self.view.spending.put_banks(self._goal.banks)
+
     def _expire(self, before: float) -> None:
         due = [number for number, served_at in self._pending.items() if served_at < before]
         if not due:
@@ -307,11 +338,17 @@ class Recount:
 
     def _update_settings(self, after: Mapping[str, Any]) -> None:
         ends = after.get("reward_range", self._study.reward_range)
+        old = self._study.objective
+        objective = after.get("objective", old)
         self._study = replace(
             self._study,
             reward_range=None if ends is None else (ends[0], ends[1]),
             window_s=after.get("window_s", self._study.window_s),
+            signals=after.get("signals", self._study.signals),
+            objective=objective,
         )
+        banks = kept_banks(old, objective, self._goal.banks) if old != objective else self.banks
+        self._goal = Goal(self._study.signals, objective, banks)
         self._show_again(self.view.restart)
 
     def _update_space(self, space: Space) -> None:
@@ -341,6 +378,7 @@ class Recount:
         view = ActiveSet(
             self._space, reward_range=study.reward_range, has_window=study.window_s is not None
         )
+        view.spending = spending_of(study)
         for arm, book in self._books.items():
             record = self._records[arm]
             is_spare = (book.state, book.retired_from) == SPARE
@@ -355,4 +393,8 @@ class Recount:
                     is_spare=is_spare,
                 )
                 view.configs[row] = dict(record.config)
+                if view.spending is not None:
+                    view.spending.put_sums(row, book.signals)
+        if view.spending is not None:
+            view.spending.put_banks(self._goal.banks)
         return view

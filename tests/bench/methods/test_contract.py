@@ -8,6 +8,7 @@ from imabo.errors import InvalidSetting
 from imabo_bench.methods import method_names, open_method
 from imabo_bench.methods.ab_test import ABTest
 from imabo_bench.methods.base import Method
+from imabo_bench.methods.budgeted import Budgeted
 from imabo_bench.methods.instant import InstantPlayer
 from imabo_bench.methods.late import LatePlayer
 from imabo_bench.methods.study import StudyMethod
@@ -27,7 +28,9 @@ SLOW = {
     "imabo-control-10",
 }  # they fit a model for each arm
 TREES = {"stosoo", "hoo-t", "stroquool"}
-LATE = [n for n in method_names() if isinstance(open_method(n), ABTest | Thompson | TPEK)]
+LATE = [
+    n for n in method_names() if isinstance(open_method(n), ABTest | Thompson | TPEK | Budgeted)
+]
 INSTANT = [
     n for n in method_names() if n not in LATE and not isinstance(open_method(n), StudyMethod)
 ]
@@ -55,7 +58,9 @@ class TestEveryMethod(MethodContract):
 
 
 class TestLateFeedback(LateFeedbackContract):
-    @pytest.fixture(params=["ab-test", "thompson-10", "thompson-50", "tpe-1", "tpe-10"])
+    @pytest.fixture(
+        params=["ab-test", "thompson-10", "thompson-50", "tpe-1", "tpe-10", "pacing-kl"]
+    )
     def method(self, request: pytest.FixtureRequest) -> Method:
         return open_method(request.param)
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, TextIO
 from imabo.errors import InvalidSetting, MissingData, MissingExtra
 from imabo_bench.claims.assistant import ASSISTANT_CLAIMS
 from imabo_bench.claims.base import Claim, Evidence, Finding, Runs
+from imabo_bench.claims.budgets import BUDGET_CLAIMS
 from imabo_bench.claims.control import CONTROL_CLAIMS
 from imabo_bench.claims.default import DEFAULT_CLAIMS
 from imabo_bench.claims.paper import PAPER_CLAIMS
@@ -21,6 +22,7 @@ __all__ = ["CLAIMS", "Claim", "Verdict", "choose", "judge", "to_markdown"]
 
 CLAIMS: Final = (
     *PAPER_CLAIMS, *DEFAULT_CLAIMS, *ASSISTANT_CLAIMS, *SITUATION_CLAIMS, *CONTROL_CLAIMS,
+    *BUDGET_CLAIMS,
 )  # fmt: skip
 _QUICK = 7  # the quick version has this many times fewer seeds, at least three
 _MARK = {True: "yes", False: "NO", None: "--"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,11 @@ class Player(ABC):
     @abstractmethod
     def tell(self, key: str, reward: float) -> None:
         """The reward of a round."""
+
+    def tell_all(self, key: str, reward: float, signals: Mapping[str, float]) -> None:
+        """The reward of a round with its signals, for methods that know of them."""
+        del signals
+        self.tell(key, reward)
 
     @abstractmethod
     def recommend(self) -> Config | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from imabo.policies.base import Policy
 from imabo.space import Config
 from imabo_bench.methods.base import Estimate, Method, Player, Served
 from imabo_bench.problems.base import Problem
+from imabo_bench.problems.budgets import BudgetProblem
 
 Recommendation = Callable[[Study], Config | None]
 
@@ -63,6 +65,7 @@ class StudyPlayer(Player):
             reward_range=problem.reward_range,
             window_s=window,
             clock=lambda: self._clock,
+            **_goal_of(problem),
         )
 
     def ask(self) -> Served:
@@ -74,6 +77,10 @@ class StudyPlayer(Player):
     def tell(self, key: str, reward: float) -> None:
         """A reward, at once or later, in any order."""
         self.study.tell(key, reward)
+
+    def tell_all(self, key: str, reward: float, signals: Mapping[str, float]) -> None:
+        """A reward with its signals."""
+        self.study.tell(key, reward, signals=signals)
 
     def recommend(self) -> Config | None:
         """By the method's rule."""
@@ -113,6 +120,13 @@ class StudyPlayer(Player):
     def advance(self, clock: float) -> None:
         """Set the study's clock, in rounds."""
         self._clock = clock
+
+
+def _goal_of(problem: Problem) -> dict[str, Any]:
+    """What a study of a problem with a budget is created with besides."""
+    if not isinstance(problem, BudgetProblem):
+        return {}
+    return {"signals": problem.signals, "objective": problem.objective}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,18 @@ from pathlib import Path
 
 from imabo.errors import MissingData
 from imabo_bench import plugins
-from imabo_bench.problems import hotpotqa, hpobench_rf, lcbench, rbv2, situations, tables, toy
+from imabo_bench.problems import (
+    frontier,
+    hotpotqa,
+    hotpotqa_tokens,
+    hpobench_rf,
+    lcbench,
+    rbv2,
+    routing,
+    situations,
+    tables,
+    toy,
+)
 from imabo_bench.problems.base import Problem
 from imabo_bench.problems.family import Data, Family
 from imabo_bench.problems.names import Name, check_variants, split, unknown_family, unknown_variant
@@ -110,6 +121,13 @@ _FAMILIES: dict[str, Family] = {
     "rf-grid": Family(("credit-g",), _rf_grid, (PLAIN,)),
     "kr-vs-kp": Family(("lr", "svm"), _kr_vs_kp),
     hotpotqa.FAMILY: Family(hotpotqa.FIFTHS, lambda name, _: hotpotqa.HotpotQA(name.instance)),
+    hotpotqa_tokens.FAMILY: Family(
+        hotpotqa.FIFTHS, lambda name, _: hotpotqa_tokens.HotpotTokens(name.instance)
+    ),
+    routing.FAMILY: Family(routing.INSTANCES, lambda name, _: routing.Routing(name.instance)),
+    frontier.FAMILY: Family(
+        frontier.INSTANCES, lambda name, _: frontier.open_frontier(name.instance)
+    ),
     situations.FAMILY: Family(
         situations.INSTANCES, lambda name, _: situations.open_situation(name), None
     ),

@@ -22,6 +22,7 @@ from imabo.server.wire import (
     RewardBody,
     RewardsBody,
 )
+from imabo.server.wire_signals import KeySignalBody, SignalBody
 
 
 async def ask(context: Context) -> Response:
@@ -42,7 +43,10 @@ async def reward(context: Context) -> Response:
     pull_id, parts = context.params["pull"], context.parts
     body, _ = await context.checked_body(RewardBody)
     name = await context.study_of(pull_id)
-    (error,) = await parts.commits.tell(name, [(pull_id, body.reward)])
+    told: tuple[str, float] | Reward = (pull_id, body.reward)
+    if body.signals is not None:
+        told = Reward(body.reward, pull_id, signals=body.signals)
+    (error,) = await parts.commits.tell(name, [told])
     if error is not None:
         raise _shown(error, pull_id)
     parts.metrics.n_rewards += 1
@@ -55,11 +59,34 @@ async def reward_by_key(context: Context) -> Response:
     It never asks: a key that no ask used is refused.
     """
     body, _ = await context.checked_body(KeyRewardBody)
-    told = Reward(body.reward, key=context.params["key"], part=body.part)
+    told = Reward(body.reward, key=context.params["key"], part=body.part, signals=body.signals)
     (error,) = await context.parts.commits.tell(context.study, [told])
     if error is not None:
         raise error
     context.parts.metrics.n_rewards += 1
+    return Response(status_code=204)
+
+
+async def signal(context: Context) -> Response:
+    """Report a signal of a pull; again with the same value changes nothing."""
+    pull_id, name = context.params["pull"], context.params["signal"]
+    body, _ = await context.checked_body(SignalBody)
+    study = await context.study_of(pull_id)
+    told = Reward(None, pull_id, signals={name: body.value})
+    (error,) = await context.parts.commits.tell(study, [told])
+    if error is not None:
+        raise _shown(error, pull_id)
+    return Response(status_code=204)
+
+
+async def signal_by_key(context: Context) -> Response:
+    """Report a signal of a pull by the key of its ask; the same value again changes nothing."""
+    name = context.params["signal"]
+    body, _ = await context.checked_body(KeySignalBody)
+    told = Reward(None, key=context.params["key"], part=body.part, signals={name: body.value})
+    (error,) = await context.parts.commits.tell(context.study, [told])
+    if error is not None:
+        raise error
     return Response(status_code=204)
 
 
@@ -88,10 +115,13 @@ async def reward_many(context: Context) -> Response:
             raise answer
         for place, refused in zip(places, answer, strict=True):
             problems[place] = refused
-    context.parts.metrics.n_rewards += problems.count(None)
+    context.parts.metrics.n_rewards += sum(
+        problem is None and item.reward is not None
+        for item, problem in zip(body.rewards, problems, strict=True)
+    )
     results: list[dict[str, Any]] = []
     for item, problem in zip(body.rewards, problems, strict=True):
-        named = item.model_dump(exclude={"reward"})
+        named = item.model_dump(exclude={"reward", "signals"})
         if problem is None:
             results.append(named | {"status": "recorded"})
         else:
@@ -103,9 +133,11 @@ async def reward_many(context: Context) -> Response:
 
 
 def _told(item: PullReward | KeyReward) -> tuple[str, float] | Reward:
-    if isinstance(item, PullReward):
-        return item.pull, item.reward
-    return Reward(item.reward, key=item.key, part=item.part)
+    if isinstance(item, KeyReward):
+        return Reward(item.reward, key=item.key, part=item.part, signals=item.signals)
+    if item.signals is not None or item.reward is None:
+        return Reward(item.reward, item.pull, signals=item.signals)
+    return item.pull, item.reward
 
 
 async def read_key(context: Context) -> Response:

@@ -23,6 +23,7 @@ from imabo.server.registry import Registry
 from imabo.server.routes.control import rollout_of
 from imabo.server.wire import LevelQuery, PruneBody
 from imabo.server.wire_control import ControlBody
+from imabo.server.wire_signals import FrontierQuery
 from imabo.server.wire_studies import ChangeBody, StudyBody, changes_of
 from imabo.space import Space
 from imabo.space.scalars import show
@@ -69,6 +70,8 @@ async def create_study(context: Context) -> Response:
             window_s=body.window_s,
             created_at=registry.clock(),
             revision=body.revision,
+            signals=sent.get("signals"),
+            objective=sent.get("objective"),
         )
         rollout = rollout_of(sent)
         first = None
@@ -129,6 +132,13 @@ async def best(context: Context) -> Response:
     """The arm to keep if learning stopped now, with an interval for its mean."""
     level = context.checked_query(LevelQuery).level
     return respond(best_document(await context.with_study(lambda study: study.best(level))))
+
+
+async def frontier(context: Context) -> Response:
+    """Reward against a signal: every arm with intervals, the best mix, and the price now."""
+    query = context.checked_query(FrontierQuery)
+    found = await context.with_study(lambda study: study.frontier(query.signal, query.level))
+    return respond(found.document())
 
 
 async def expire(context: Context) -> Response:

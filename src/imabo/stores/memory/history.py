@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Any
 
 from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
-from imabo.stores.memory.rows import REWARDED, AllRows
+from imabo.stores.memory.rows import REWARDED, AllRows, StudyRows
 from imabo.stores.rows import ask_data
+from imabo.stores.signalling import told_at
 
 
 class MemoryHistory(History):
@@ -74,12 +75,20 @@ class MemoryHistory(History):
                 pull = study.pull(i)
                 data = ask_data(pull.context, pull.key, pull.part)
                 what = (pull.number, pull.arm, pull.reason)
-                seq, told_at = study.served_seq[i], pull.rewarded_at
+                seq, rewarded_at = study.served_seq[i], pull.rewarded_at
                 coin = pull.group, pull.propensity
                 entries.append(LogEntry(seq, "ask", pull.served_at, *what, None, data, *coin))
-                if told_at is not None:
+                if rewarded_at is not None:
                     seq, reward = study.rewarded_seq[i], pull.reward
-                    entries.append(LogEntry(seq, "tell", told_at, pull.number, reward=reward))
+                    told = (
+                        {"signals": signals}
+                        if (signals := told_at(study.signals.get(i), seq))
+                        else None
+                    )
+                    entries.append(
+                        LogEntry(seq, "tell", rewarded_at, pull.number, reward=reward, data=told)
+                    )
+                entries += _signal_entries(study, i, 0 if rewarded_at is None else seq)
         yield from sorted(entries, key=lambda entry: (entry.seq, entry.pull or 0))
 
     def changes(self, name: str, *, limit: int = 1000) -> list[LogEntry]:
@@ -92,3 +101,13 @@ class MemoryHistory(History):
     def milestones(self, name: str) -> list[Milestone]:
         with self._all.lock:
             return list(self._all.study(name).milestones.values())
+
+
+def _signal_entries(study: StudyRows, position: int, rewarded_seq: int) -> list[LogEntry]:
+    """The signals of a pull that came without its reward, those of one change together."""
+    told = study.signals.get(position, {})
+    moments = {int(seq): at for _, at, seq in told.values() if seq != rewarded_seq}
+    return [
+        LogEntry(seq, "signal", at, position + 1, data={"signals": told_at(told, seq)})
+        for seq, at in moments.items()
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import threading
 from array import array
 from bisect import bisect_left
@@ -15,7 +17,9 @@ from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord
 from imabo.stores.keys import KeyRecord
 from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
+from imabo.stores.rows import dump_or_none
 from imabo.stores.rules import coin_counts, is_milestone, is_wider, superfluous
+from imabo.stores.signalling import Banks, Goal, OfArm, OfPull, values_of
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
@@ -37,6 +41,7 @@ class ArmEntry:
     reward_squares: float = 0.0
     marked_rewards: int = 0
     marked_sum: float = 0.0
+    signals: OfArm | None = None
 
     def record(self) -> ArmRecord:
         """The arm as a value."""
@@ -60,6 +65,7 @@ class ArmEntry:
             mutated=new.mutated,
             admitted_at=new.admitted_at,
             tally=tally,
+            signals=None if self.signals is None else copy.deepcopy(self.signals),
         )
 
 
@@ -93,6 +99,8 @@ class StudyRows:
         self.keyed: dict[str, list[int]] = {}  # positions by key, in order of their parts
         self.key_of: dict[int, tuple[str, int]] = {}  # the key and the part by position
         self.contexts: dict[int, Any] = {}
+        self.signals: dict[int, OfPull] = {}  # by position
+        self.banks: Banks = {}
         self.admitted_by: dict[int, int] = {}  # positions of the pulls that brought arms in
         self.first_open = 0  # every pull before this position has left the pending state
         self.is_sorted = True  # whether the pulls are in order of time: no clock was set back
@@ -173,9 +181,24 @@ class StudyRows:
             arm.n_pending += 1
             arm.seq = self.seq
         self.n_pending += len(pulls)
+        self.use([pull.uses for pull in pulls if pull.uses is not None])
         n_tuned, n_control = coin_counts(pulls)
         self.n_tuned, self.n_control = self.n_tuned + n_tuned, self.n_control + n_control
         self.keep_milestone(before, at)
+
+    @property
+    def goal(self) -> Goal:
+        """The budgets and limits with their banks."""
+        signals, objective = self.record.signals, self.record.objective
+        return Goal.read(dump_or_none(signals), dump_or_none(objective), json.dumps(self.banks))
+
+    def use(self, uses: Sequence[Mapping[str, float]]) -> None:
+        """Move the banks of what price lists say of pulls."""
+        if uses:
+            goal = self.goal
+            for one in uses:
+                goal.use(one)
+            self.banks = goal.banks
 
     def add_arms(self, arms: Sequence[NewArm]) -> None:
         """Add arms that passed ``check_arms``."""
@@ -205,6 +228,8 @@ class StudyRows:
             self.rollout, self.rollout_seq = change.rollout, self.seq
         if change.settings is not None:
             self.record = replace(self.record, **asdict(change.settings))
+        if change.banks is not None:
+            self.banks = dict(change.banks)
         if change.declared is not None:
             self.declared = change.declared
         self.events.append(LogEntry(self.seq, change.kind, at, data=change.data))
@@ -244,6 +269,7 @@ class StudyRows:
             context=self.contexts.get(position),
             key=key,
             part=part,
+            signals=values_of(self.signals.get(position)),
             group=self.coins.get(position, _NO_COIN)[0],
             propensity=self.coins.get(position, _NO_COIN)[1],
         )
@@ -256,6 +282,7 @@ class StudyRows:
         for i in gone:
             self.state[i] = PRUNED
             self.contexts.pop(i, None)
+            self.signals.pop(i, None)
             self.coins.pop(i, None)
             key, _ = self.key_of.pop(i, (None, 0))
             if key is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ from imabo.stores.base import (
     NewArm,
     NewPull,
     Placed,
+    Report,
+    Reports,
     Snapshot,
     Store,
     StudyRecord,
@@ -31,6 +34,7 @@ from imabo.stores.memory.outbox import MemoryOutbox
 from imabo.stores.memory.rows import EXPIRED, PENDING, REWARDED, AllRows, StudyRows
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rules import Rewarded, numbered, steady
+from imabo.stores.signalling import ReportCount
 
 
 class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
@@ -112,6 +116,7 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 rollout_seq=study.rollout_seq,
                 n_tuned=study.n_tuned,
                 n_control=study.n_control,
+                banks=dict(study.banks),
             )
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
@@ -196,6 +201,28 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 else:
                     found[i] = Rewarded(arm_id, False, False, study.seq)
             return found
+
+    def report_many(
+        self, name: str, reports: Sequence[Report], *, at: float, token: str | None = None
+    ) -> Reports:
+        with self._all.lock:
+            study = self._all.study(name, token)
+            goal, old = study.goal, study.seq
+            places = {one.number - 1 for one in reports if study.kept(one.number - 1)}
+            told = [_told(study, place) for place in sorted(places)]
+            count = ReportCount(old, study.reward_sum, told, at, goal)
+            found = count.report(reports)
+            if count.is_news:
+                study.seq = old + 1
+                study.last_at = steady(at, study.last_at)
+                for number, reward in count.fresh.items():
+                    self._count(study, number - 1, reward, at)
+                for number, signals in count.pulls.items():
+                    study.signals[number - 1] = signals
+                for arm_id, sums in count.arms.items():
+                    study.arms[arm_id].signals, study.arms[arm_id].seq = sums, study.seq
+                study.banks = goal.banks
+            return Reports(found, study.seq, dict(study.banks))
 
     def _count(self, study: StudyRows, position: int, reward: float, at: float) -> None:
         was_pending = study.state[position] == PENDING
@@ -282,3 +309,12 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
         with self._all.lock:
             self._all.is_closed = True
             self._all.studies.clear()
+
+
+def _told(study: StudyRows, place: int) -> tuple[Any, ...]:
+    """A pull that is reported on, as ``ReportCount`` reads it."""
+    pull = study.pull(place)
+    arm = study.arms[pull.arm]
+    sums = (arm.reward_sum, arm.reward_squares)
+    signals = json.dumps(study.signals.get(place, {})), json.dumps(arm.signals or {})
+    return (pull.number, pull.arm, pull.state, pull.reward, *sums, *signals)

@@ -278,6 +278,14 @@ STEPS: Final[Steps] = (
         WHERE state = 'rewarded' AND propensity < 1.0
         """,
     ),
+    (
+        # Documents in rows that a report of signals reads and writes anyway; see signalling.py.
+        "ALTER TABLE imabo_studies ADD COLUMN signals TEXT",
+        "ALTER TABLE imabo_studies ADD COLUMN objective TEXT",
+        "ALTER TABLE imabo_studies ADD COLUMN banks TEXT",
+        "ALTER TABLE imabo_arms ADD COLUMN signals TEXT",
+        "ALTER TABLE imabo_pulls ADD COLUMN signals TEXT",
+    ),
 )
 
 VERSION_TABLE: Final = """

@@ -39,9 +39,9 @@ _STEADY_AT: Final = f"""
 
 CREATE: Final = _sql("""
     INSERT INTO imabo_studies (name, token, seed, policy, oracle, reward_low, reward_high, window_s,
-        created_at, last_at, revision)
+        created_at, last_at, revision, signals, objective)
     VALUES (%(name)s, %(token)s, %(seed)s, %(policy)s, %(oracle)s, %(reward_low)s, %(reward_high)s,
-        %(window_s)s, %(created_at)s, %(last_at)s, %(revision)s)
+        %(window_s)s, %(created_at)s, %(last_at)s, %(revision)s, %(signals)s, %(objective)s)
     ON CONFLICT (name) DO NOTHING RETURNING id
 """)
 NAMES: Final = _sql("SELECT name FROM imabo_studies ORDER BY name")
@@ -199,7 +199,8 @@ PUT_BELIEFS, PUT_MEMORY, PUT_ROLLOUT = (
 )
 PUT_SETTINGS: Final = _sql("""
     UPDATE imabo_studies SET reward_low = %(reward_low)s, reward_high = %(reward_high)s,
-        window_s = %(window_s)s, revision = %(revision)s
+        window_s = %(window_s)s, revision = %(revision)s, signals = %(signals)s,
+        objective = %(objective)s
     WHERE id = %(study)s
 """)
 PUT_DECLARATION: Final = _sql("""
@@ -265,6 +266,32 @@ REWARD: Final = _sql(f"""
         n_pending = n_pending - %(n_pending)s, reward_sum = %(total)s, last_at = {_STEADY_AT}
     WHERE id = %(study)s RETURNING {_NOTIFIED}
 """)
+# With the goal of the study in every row: one look there and back less.
+REPORTED: Final = _sql("""
+    SELECT p.number, p.arm, p.state, p.reward, a.reward_sum, a.reward_squares, p.signals, a.signals,
+        s.signals, s.objective, s.banks
+    FROM imabo_pulls AS p JOIN imabo_arms AS a ON a.study = p.study AND a.id = p.arm
+    JOIN imabo_studies AS s ON s.id = p.study
+    WHERE p.study = %(study)s AND p.number = ANY (%(numbers)s::bigint[])
+""")
+REPORT: Final = _sql(f"""
+    WITH recorded AS (
+        UPDATE imabo_pulls AS p SET signals = fresh.told
+        FROM unnest(%(number)s::bigint[], %(told)s::text[]) AS fresh (number, told)
+        WHERE study = %(study)s AND p.number = ANY (%(number)s::bigint[])
+            AND p.number = fresh.number
+    ), summed AS (
+        UPDATE imabo_arms SET signals = sums.signals, seq = %(seq)s
+        FROM unnest(%(arm)s::bigint[], %(sums)s::text[]) AS sums (arm, signals)
+        WHERE study = %(study)s AND id = ANY (%(arm)s::bigint[]) AND id = sums.arm
+    )
+    UPDATE imabo_studies SET seq = %(seq)s, banks = %(banks)s, last_at = {_STEADY_AT}
+    WHERE id = %(study)s RETURNING {_NOTIFIED}
+""")
+GOAL: Final = _sql("""
+    SELECT signals, objective, banks FROM imabo_studies WHERE id = %(study)s
+""")
+PUT_BANKS: Final = _sql("UPDATE imabo_studies SET banks = %(banks)s WHERE id = %(study)s")
 EXPIRE: Final = _sql("""
     WITH expired AS (
         UPDATE imabo_pulls SET state = 'expired' WHERE study = %(study)s AND state = 'pending'
@@ -329,9 +356,14 @@ LOG: Final = _sql("""
         SELECT served_seq AS seq, 'ask' AS kind, served_at AS at, number, arm, reason,
             NULL::float8 AS reward, context AS data, key, part, "group", propensity
         FROM imabo_pulls WHERE study = %(study)s
-        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, signals,
             NULL, NULL, NULL, NULL
         FROM imabo_pulls WHERE study = %(study)s AND state = 'rewarded'
+        UNION ALL SELECT DISTINCT (one.value ->> 2)::bigint, 'signal', (one.value ->> 1)::float8,
+            number, NULL::bigint, NULL, NULL::float8, signals, NULL, NULL::integer, NULL,
+            NULL::float8
+        FROM imabo_pulls, json_each(signals::json) AS one WHERE study = %(study)s
+            AND signals IS NOT NULL AND (one.value ->> 2)::bigint IS DISTINCT FROM rewarded_seq
         UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL, NULL, NULL
         FROM imabo_events WHERE study = %(study)s
     ) AS entries WHERE (seq, number) > (%(seq)s, %(number)s) ORDER BY seq, number

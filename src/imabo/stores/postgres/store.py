@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
@@ -22,18 +21,20 @@ from imabo.stores.base import (
     NewArm,
     NewPull,
     Placed,
+    Report,
+    Reports,
     Snapshot,
     StaleView,
     Store,
     StudyRecord,
 )
-from imabo.stores.postgres import statements
+from imabo.stores.postgres import statements, writes
 from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections
 from imabo.stores.postgres.history import LARGEST, PostgresHistory
 from imabo.stores.postgres.keys import PostgresKeys
 from imabo.stores.postgres.outbox import PostgresOutbox, add_study_event, forget_study
-from imabo.stores.postgres.pool import DEFAULT_S, MOST, LimitedConnection
+from imabo.stores.postgres.pool import DEFAULT_S, MOST
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.statements import Served
 from imabo.stores.refusals import misfit, study_exists
@@ -44,7 +45,6 @@ from imabo.stores.rows import (
     StudyHead,
     StudyRow,
     dump,
-    of_settings,
     of_space,
     of_study,
     to_lift,
@@ -55,10 +55,9 @@ from imabo.stores.rules import (
     Rewarded,
     coin_counts,
     is_milestone,
-    is_wider,
     numbered,
-    superfluous,
 )
+from imabo.stores.signalling import Goal, ReportCount
 
 _BOUND_S: Final = 60.0  # after this, all that waits is looked through again
 _SPACE_AT: Final = len(StudyRow._fields)  # where a row of LOAD goes on with the space
@@ -110,7 +109,7 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             add_study_event(db, made, "created", {}, study.created_at)
             if first is not None:
                 here = {"study": made, "seq": 1, "payload": None}
-                _change(db, here, first, study.created_at)
+                writes.change(db, here, first, study.created_at)
             db.execute(statements.NOTIFY, {"payload": self._connections.words(made)})
 
     def names(self) -> list[str]:
@@ -174,7 +173,8 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         after = pulls[-1].number if pulls else 0
         before = after - len(pulls)
         is_due = is_milestone(before, after)
-        is_plain = not (arms or states or mark_at is not None or written or is_due)
+        uses = [pull.uses for pull in pulls if pull.uses is not None]
+        is_plain = not (arms or states or mark_at is not None or written or is_due or uses)
         if is_plain and not self._connections.holds(name):
             # The study's id is not known yet; nobody who hears of the change needs it.
             meant = {"name": name, "token": token, "payload": self._connections.payload(0)}
@@ -185,14 +185,15 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             here = self._advanced(study, seq)
             if mark_at is not None:
                 db.execute(statements.MARK_ARMS, here)
-            _insert_arms(db, here, arms)
-            _put_states(db, here, states)
+            writes.insert_arms(db, here, arms)
+            writes.put_states(db, here, states)
             for put, document in written:
                 db.execute(put, here | document)
             (row,) = db.execute(statements.SERVE, served | here).fetchall()
-            _check_arms(Served._make(row).n_counted, served["served"])
+            writes.check_arms(Served._make(row).n_counted, served["served"])
+            writes.use(db, study.id, uses)
             if is_due:
-                _keep_milestone(db, study.id, before, after, at)
+                writes.keep_milestone(db, study.id, before, after, at)
         return seq + 1
 
     def serve_known(
@@ -206,7 +207,14 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         wanted |= {"rollout": rollout, "controls": controls}
         payload = {"payload": self._connections.payload(0)}
         served = _served(numbered(pulls, 1), at) | wanted | payload
-        rows = self._connections.write_once(statements.SERVE_KNOWN, served)
+        uses = [pull.uses for pull in pulls if pull.uses is not None]
+        rows: Sequence[Sequence[Any]]
+        if uses:
+            with self._connections.locking(name, token) as (db, locked):
+                rows = db.execute(statements.SERVE_KNOWN, served).fetchall()
+                writes.use(db, locked.id, uses if rows else [])
+        else:
+            rows = self._connections.write_once(statements.SERVE_KNOWN, served)
         if not rows:
             self._connections.study_id(name)  # raises when there is none
             raise StaleView
@@ -215,14 +223,14 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         if is_milestone(done.before, after):
             # The pulls are there already; they must not seem to be lost for want of a milestone.
             with suppress(StoreError), self._connections.locking(name) as (db, study):
-                _keep_milestone(db, study.id, done.before, after, done.last_at)
+                writes.keep_milestone(db, study.id, done.before, after, done.last_at)
         return Placed(done.seq, done.before + 1, done.last_at)
 
     def change(
         self, name: str, change: Change, *, seq: int, at: float, token: str | None = None
     ) -> int:
         with self._connections.locking(name, token) as (db, study):
-            _change(db, self._advanced(study, seq), change, at)
+            writes.change(db, self._advanced(study, seq), change, at)
         return seq + 1
 
     def _advanced(self, study: StudyHead, seq: int) -> dict[str, Any]:
@@ -248,22 +256,34 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             count = RewardCount(study.seq, study.reward_sum, told)
             found = count.add(rewards)
             if count.fresh:
-                sums = count.sums.values()
-                counted = {
-                    "at": at,
-                    "number": list(count.fresh),
-                    "reward": list(count.fresh.values()),
-                    "arm": list(count.sums),
-                    "n": [arm.n for arm in sums],
-                    "pending": [arm.n_pending for arm in sums],
-                    "sum": [arm.total for arm in sums],
-                    "squares": [arm.squares for arm in sums],
-                    "n_fresh": len(count.fresh),
-                    "n_pending": sum(arm.n_pending for arm in sums),
-                    "total": count.total,
-                }
-                db.execute(statements.REWARD, self._advanced(study, study.seq) | counted)
+                here = self._advanced(study, study.seq)
+                db.execute(statements.REWARD, here | _counted(count, at))
         return found
+
+    def report_many(
+        self, name: str, reports: Sequence[Report], *, at: float, token: str | None = None
+    ) -> Reports:
+        numbers = sorted({one.number for one in reports if 1 <= one.number <= LARGEST})
+        with self._connections.locking(name, token) as (db, study):
+            wanted = {"study": study.id, "numbers": numbers}
+            told = db.execute(statements.REPORTED, wanted).fetchall()
+            goal = Goal.read(*told[0][-3:]) if told else Goal(None, None, None)
+            count = ReportCount(study.seq, study.reward_sum, told, at, goal)
+            found = count.report(reports)
+            here = self._advanced(study, study.seq)
+            if count.fresh:
+                db.execute(statements.REWARD, here | _counted(count, at))
+            if count.pulls:
+                signals = {
+                    "at": at,
+                    "number": list(count.pulls),
+                    "told": [dump(one) for one in count.pulls.values()],
+                    "arm": list(count.arms),
+                    "sums": [dump(one) for one in count.arms.values()],
+                    "banks": dump(goal.banks),
+                }
+                db.execute(statements.REPORT, here | signals)
+        return Reports(found, study.seq + count.is_news, goal.banks)
 
     def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
         with self._connections.locking(name, token) as (db, study):
@@ -359,67 +379,19 @@ def _served(pulls: Sequence[NewPull], at: float) -> dict[str, Any]:
     }
 
 
-def _change(db: LimitedConnection, here: Mapping[str, Any], change: Change, at: float) -> None:
-    """Do what a change says; ``here`` are the study and the new ``seq``."""
-    event = {"kind": change.kind, "at": at, "data": dump(change.data)}
-    _insert_arms(db, here, change.arms)
-    _put_states(db, here, change.states)
-    if change.space is not None and change.restart is not None:
-        space = of_space(here["study"], change.space, change.restart)
-        db.execute(statements.INSERT_SPACE, space)
-    documents = [(statements.PUT_MEMORY, change.memory), (statements.PUT_ROLLOUT, change.rollout)]
-    for put, document in documents:
-        if document is not None:
-            db.execute(put, {**here, "document": dump(document)})
-    if change.rollout is not None:
-        db.execute(statements.ROLLOUT_SEQ, here)
-    if change.settings is not None:
-        db.execute(statements.PUT_SETTINGS, {**here, **of_settings(change.settings)})
-    if change.declared is not None:
-        db.execute(statements.PUT_DECLARATION, {**here, "document": dump(change.declared)})
-    db.execute(statements.INSERT_EVENT, {**here, **event})
-    add_study_event(db, here["study"], change.kind, change.data, at)
-    db.execute(statements.ADVANCE, {**here, **event})
-
-
-def _put_states(
-    db: LimitedConnection,
-    here: Mapping[str, Any],
-    states: Mapping[int, tuple[ArmState, ArmState | None]],
-) -> None:
-    if not states:
-        return
-    changed = {
-        "arm": list(states),
-        "state": [state for state, _ in states.values()],
-        "retired_from": [retired_from for _, retired_from in states.values()],
+def _counted(count: RewardCount, at: float) -> dict[str, Any]:
+    """What the statement that rewards takes."""
+    sums = count.sums.values()
+    return {
+        "at": at,
+        "number": list(count.fresh),
+        "reward": list(count.fresh.values()),
+        "arm": list(count.sums),
+        "n": [arm.n for arm in sums],
+        "pending": [arm.n_pending for arm in sums],
+        "sum": [arm.total for arm in sums],
+        "squares": [arm.squares for arm in sums],
+        "n_fresh": len(count.fresh),
+        "n_pending": sum(arm.n_pending for arm in sums),
+        "total": count.total,
     }
-    done = db.execute(statements.CHANGE_ARMS, {**here, **changed})
-    _check_arms(done.rowcount, states)
-
-
-def _check_arms(n_found: int, arms: Collection[int]) -> None:
-    """Refuse a write that named an arm which is not there."""
-    if n_found != len(arms):
-        raise misfit(f"one of the arms {sorted(arms)} is not in the study")
-
-
-def _insert_arms(db: LimitedConnection, here: Mapping[str, Any], arms: Sequence[NewArm]) -> None:
-    if not arms:
-        return
-    columns = {
-        key: [getattr(new, key) for new in arms]
-        for key in ("id", "origin", "parent", "mutated", "admitted_at")
-    }
-    columns["config"] = [dump(new.config) for new in arms]
-    columns["identity"] = [hashlib.sha256(new.identity.encode()).hexdigest() for new in arms]
-    db.execute(statements.INSERT_ARMS, {**here, **columns})
-
-
-def _keep_milestone(db: LimitedConnection, study: int, before: int, after: int, at: float) -> None:
-    """Keep the milestone that is due between these numbers of pulls; after all counting."""
-    here = {"study": study, "at": at}
-    db.execute(statements.KEEP_MILESTONE, here)
-    if is_wider(before, after):
-        kept = [n_pulls for (n_pulls,) in db.execute(statements.KEPT_MILESTONES, here)]
-        db.execute(statements.DROP_MILESTONES, here | {"gone": superfluous(kept)})

@@ -255,6 +255,14 @@ STEPS: Final[Steps] = (
         WHERE state = 'rewarded' AND propensity < 1.0
         """,
     ),
+    (
+        # Documents in rows that a report of signals reads and writes anyway; see signalling.py.
+        "ALTER TABLE studies ADD COLUMN signals TEXT",
+        "ALTER TABLE studies ADD COLUMN objective TEXT",
+        "ALTER TABLE studies ADD COLUMN banks TEXT",
+        "ALTER TABLE arms ADD COLUMN signals TEXT",
+        "ALTER TABLE pulls ADD COLUMN signals TEXT",
+    ),
 )
 
 

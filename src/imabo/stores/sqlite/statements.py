@@ -17,9 +17,9 @@ HEAD: Final = f"SELECT {columns(StudyHead)} FROM studies WHERE name = ?"
 STUDY: Final = f"SELECT {columns(StudyRow)} FROM studies WHERE id = :study"
 CREATE: Final = """
     INSERT INTO studies (name, token, seed, policy, oracle, reward_low, reward_high, window_s,
-        created_at, last_at, revision)
+        created_at, last_at, revision, signals, objective)
     VALUES (:name, :token, :seed, :policy, :oracle, :reward_low, :reward_high, :window_s,
-        :created_at, :last_at, :revision)
+        :created_at, :last_at, :revision, :signals, :objective)
 """
 DELETE: Final = "DELETE FROM studies WHERE id = :study"
 LATEST_SPACE: Final = f"""
@@ -96,7 +96,7 @@ INSERT_EVENT: Final = """
 PUT_BELIEFS: Final = "INSERT OR REPLACE INTO beliefs VALUES (:study, :seq, :document)"
 PUT_SETTINGS: Final = """
     UPDATE studies SET reward_low = :reward_low, reward_high = :reward_high, window_s = :window_s,
-        revision = :revision
+        revision = :revision, signals = :signals, objective = :objective
     WHERE id = :study
 """
 PUT_DECLARATION: Final = "INSERT OR REPLACE INTO declarations VALUES (:study, :document)"
@@ -131,6 +131,19 @@ REWARD_STUDY: Final = """
     UPDATE studies SET seq = ?, n_rewards = n_rewards + ?, n_pending = n_pending - ?,
         reward_sum = ?, last_at = ?
     WHERE id = ?
+"""
+GOAL: Final = "SELECT signals, objective, banks FROM studies WHERE id = ?"
+PUT_BANKS: Final = "UPDATE studies SET banks = ? WHERE id = ?"
+REPORTED: Final = """
+    SELECT p.number, p.arm, p.state, p.reward, a.reward_sum, a.reward_squares, p.signals, a.signals
+    FROM pulls AS p JOIN arms AS a ON a.study = p.study AND a.id = p.arm
+    WHERE p.study = ? AND p.number = ?
+"""
+SIGNAL_PULL: Final = "UPDATE pulls SET signals = ? WHERE study = ? AND number = ?"
+SIGNAL_ARM: Final = "UPDATE arms SET signals = ?, seq = ? WHERE study = ? AND id = ?"
+REPORT_ARM: Final = """
+    UPDATE arms SET n_rewards = n_rewards + ?, n_pending = n_pending - ?, reward_sum = ?,
+        reward_squares = ?, seq = ? WHERE study = ? AND id = ?
 """
 DUE: Final = """
     SELECT arm, count(*) FROM pulls
@@ -189,9 +202,14 @@ LOG: Final = """
         SELECT served_seq AS seq, 'ask', served_at, number, arm, reason, NULL, context, key, part,
             "group", propensity
         FROM pulls WHERE study = :study
-        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, NULL,
+        UNION ALL SELECT rewarded_seq, 'tell', rewarded_at, number, NULL, NULL, reward, signals,
             NULL, NULL, NULL, NULL
         FROM pulls WHERE study = :study AND state = 'rewarded'
+        UNION ALL SELECT DISTINCT json_extract(one.value, '$[2]'), 'signal',
+            json_extract(one.value, '$[1]'), number, NULL, NULL, NULL, signals, NULL, NULL,
+            NULL, NULL
+        FROM pulls, json_each(pulls.signals) AS one WHERE study = :study AND signals IS NOT NULL
+            AND json_extract(one.value, '$[2]') IS NOT rewarded_seq
         UNION ALL SELECT seq, kind, at, 0, NULL, NULL, NULL, data, NULL, NULL, NULL, NULL
         FROM events WHERE study = :study
     ) WHERE (seq, number) > (:seq, :number) ORDER BY seq, number

@@ -23,6 +23,8 @@ from imabo.stores.base import (
     NewArm,
     NewPull,
     Placed,
+    Report,
+    Reports,
     Snapshot,
     StaleView,
     Store,
@@ -33,6 +35,7 @@ from imabo.stores.rows import (
     ArmRows,
     Beside,
     SpaceRow,
+    StudyHead,
     StudyRow,
     dump,
     of_settings,
@@ -50,6 +53,7 @@ from imabo.stores.rules import (
     steady,
     superfluous,
 )
+from imabo.stores.signalling import Goal, ReportCount
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
 from imabo.stores.sqlite.history import SQLiteHistory
@@ -169,6 +173,7 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
                 db.execute(statements.PUT_BELIEFS, here | {"document": dump(beliefs)})
             if memory is not None:
                 db.execute(statements.PUT_MEMORY, here | {"document": dump(memory)})
+            _use(db, study, pulls)
             return seq + 1
 
     def serve_known(
@@ -189,6 +194,7 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
                 _insert_pulls(db, study.id, study.seq + 1, numbered(pulls, first), at)
             except sqlite3.IntegrityError:
                 raise StaleView from None  # a key is known
+            _use(db, study.id, pulls)
             return Placed(study.seq + 1, first, at)
 
     def change(
@@ -235,6 +241,25 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
                     statements.REWARD_STUDY, (new, n_fresh, n_pending, total, last_at, study.id)
                 )
         return found
+
+    def report_many(
+        self, name: str, reports: Sequence[Report], *, at: float, token: str | None = None
+    ) -> Reports:
+        with self._connections.writing() as db:
+            study = head_of(db, name, token)
+            goal = Goal.read(*db.execute(statements.GOAL, (study.id,)).fetchone())
+            numbers = {report.number for report in reports}
+            told = [
+                row
+                for number in sorted(numbers)
+                if (row := db.execute(statements.REPORTED, (study.id, number)).fetchone())
+            ]
+            count = ReportCount(study.seq, study.reward_sum, told, at, goal)
+            found = count.report(reports)
+            if count.is_news:
+                _write_reports(db, study, count, at)
+                db.execute(statements.PUT_BANKS, (dump(goal.banks), study.id))
+        return Reports(found, study.seq + count.is_news, goal.banks)
 
     def expire(self, name: str, *, before: float, at: float, token: str | None = None) -> Expired:
         with self._connections.writing() as db:
@@ -292,6 +317,34 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
         self._connections.close()
 
 
+def _use(db: sqlite3.Connection, study: int, pulls: Sequence[NewPull]) -> None:
+    """Move the banks of what price lists say of pulls."""
+    uses = [pull.uses for pull in pulls if pull.uses is not None]
+    if uses:
+        goal = Goal.read(*db.execute(statements.GOAL, (study,)).fetchone())
+        for one in uses:
+            goal.use(one)
+        db.execute(statements.PUT_BANKS, (dump(goal.banks), study))
+
+
+def _write_reports(db: sqlite3.Connection, study: StudyHead, count: ReportCount, at: float) -> None:
+    new = study.seq + 1
+    rewarded = [(reward, at, new, study.id, n) for n, reward in count.fresh.items()]
+    db.executemany(statements.REWARD_PULL, rewarded)
+    signalled = [(dump(told), study.id, number) for number, told in count.pulls.items()]
+    db.executemany(statements.SIGNAL_PULL, signalled)
+    summed = [
+        (arm.n, arm.n_pending, arm.total, arm.squares, new, study.id, arm_id)
+        for arm_id, arm in count.sums.items()
+    ]
+    db.executemany(statements.REPORT_ARM, summed)
+    arms = [(dump(sums), new, study.id, arm_id) for arm_id, sums in count.arms.items()]
+    db.executemany(statements.SIGNAL_ARM, arms)
+    n_pending = sum(arm.n_pending for arm in count.sums.values())
+    counted = (new, len(count.fresh), n_pending, count.total, steady(at, study.last_at), study.id)
+    db.execute(statements.REWARD_STUDY, counted)
+
+
 def _advance(db: sqlite3.Connection, study: int, seq: int, at: float) -> dict[str, Any]:
     """Count the study's transaction, or refuse a decision from an old view; study and new seq."""
     moved = db.execute(statements.ADVANCE, (at, study, seq))
@@ -314,6 +367,8 @@ def _change(db: sqlite3.Connection, study: int, change: Change, seq: int, at: fl
         db.execute(statements.ROLLOUT_SEQ, here)
     if change.settings is not None:
         db.execute(statements.PUT_SETTINGS, here | of_settings(change.settings))
+    if change.banks is not None:
+        db.execute(statements.PUT_BANKS, (dump(change.banks), study))
     if change.declared is not None:
         db.execute(statements.PUT_DECLARATION, here | {"document": dump(change.declared)})
     event = {"kind": change.kind, "at": at, "data": dump(change.data)}

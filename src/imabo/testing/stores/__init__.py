@@ -33,6 +33,7 @@ from imabo.testing.stores.outbox import OutboxCases
 from imabo.testing.stores.rewards import RewardCases
 from imabo.testing.stores.rollouts import RolloutCases
 from imabo.testing.stores.serving import ServingCases
+from imabo.testing.stores.signals import SignalCases
 from imabo.testing.stores.upkeep import UpkeepCases
 
 __all__ = ["StoreContract"]
@@ -42,6 +43,7 @@ class StoreContract(
     LifecycleCases,
     ServingCases,
     RewardCases,
+    SignalCases,
     BatchCases,
     TurnCases,
     DocumentCases,

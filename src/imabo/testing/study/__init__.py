@@ -5,6 +5,7 @@ from __future__ import annotations
 from imabo.testing.study.changes import ChangeCases
 from imabo.testing.study.control import ControlCases
 from imabo.testing.study.declaring import DeclaringCases
+from imabo.testing.study.goals import GoalCases
 from imabo.testing.study.keys import KeyCases
 from imabo.testing.study.loop import LoopCases
 from imabo.testing.study.reads import ReadCases
@@ -12,7 +13,14 @@ from imabo.testing.study.time import TimeCases
 
 
 class StudyContract(
-    LoopCases, KeyCases, ReadCases, ChangeCases, ControlCases, DeclaringCases, TimeCases
+    LoopCases,
+    KeyCases,
+    GoalCases,
+    ReadCases,
+    ChangeCases,
+    ControlCases,
+    DeclaringCases,
+    TimeCases,
 ):
     """What every study does, wherever it keeps its facts and however it is reached.
 

@@ -1,0 +1,60 @@
+"""The commands about one request, as the command line describes them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from imabo.cli.arguments import STUDY, command, count, flag, takes
+
+_PULL: Final = (
+    takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
+    flag("--by-key", "PULL is the key that the request was asked with"),
+    count("--part", 0, 9999, None, "which pull of the key, where it was asked for several"),
+)
+PULL: Final = command(
+    "pulls:pull",
+    "one request: what it was served with, and its reward",
+    "Shows a pull by its id, or by the key that you asked with. A key that was asked for "
+    "several has as many.",
+    "imabo pull support-answers request-17 --by-key",
+    *STUDY,
+    *_PULL,
+)
+TELL: Final = command(
+    "pulls:tell",
+    "report the reward of a request",
+    "Reports the reward of a pull by its id, or by the key that you asked with. Again with "
+    "the same reward changes nothing; another one is refused. Telling never asks.",
+    "imabo tell support-answers request-17 0.8 --by-key",
+    *STUDY,
+    *_PULL,
+    takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
+    takes(
+        "--signal",
+        "a signal of the same request, recorded with the reward; may be given several times",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+    ),
+)
+SIGNAL: Final = command(
+    "pulls:signal",
+    "report a signal of a request, such as its cost",
+    "Reports a signal that the study declares, by the id of the pull or by the key that you "
+    "asked with; before or after the reward. Again with the same value changes nothing; another "
+    "one is refused.",
+    "imabo signal support-answers request-17 cost=0.0004 --by-key",
+    *STUDY,
+    *_PULL,
+    takes("signal", "its name and its value", metavar="NAME=VALUE"),
+)
+FRONTIER: Final = command(
+    "pulls:frontier",
+    "reward against what requests use, and the best mix within the budget",
+    "Shows every arm with its mean reward and its mean use of a signal, the one that uses least "
+    "first; which of them some budget would have served; what is spent against what is allowed; "
+    "the best mix; and what a little more reward costs now.",
+    "imabo frontier support-answers --signal cost",
+    *STUDY,
+    takes("--signal", "by default that of the first budget", default=None, metavar="NAME"),
+)

@@ -1,0 +1,145 @@
+"""Prices of what requests use up, and what arms are worth at those prices.
+
+Labels are those of docs/algorithm.md. Costs are in budgets: 1 is what a request may use on average.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from imabo.arms import ActiveSet, Bools, Floats
+
+_REPAID_IN: Final = 400.0  # requests over which what was overspent is saved again
+_SWEEPS: Final = 3  # over the prices of several budgets, each given the others
+_STEPS: Final = 64  # of the search for one price; it ends by itself after a few
+_SAME: Final = 1e-12  # values closer than that are one
+_PROHIBITIVE: Final = 1e3  # price, in spreads of the values, of what nothing can keep
+_NUDGE: Final = 1e-6  # part of the spread by which the bank decides between equals
+
+
+def priced(arms: ActiveSet, scores: Floats) -> Floats:
+    """The scores of all rows less what they use, where the study has an objective; else as is."""
+    if arms.spending is None or not arms.n_servable:
+        return scores
+    return scores - charges_now(arms, scores) @ arms.spending.costs(len(arms))
+
+
+def is_worth_a_try(arms: ActiveSet, scores: Floats) -> Bools:
+    """Which rows would be served now if they gave the highest reward there is."""
+    spending = arms.spending
+    if spending is None or arms.reward_range is None or not arms.n_servable:
+        return np.ones(len(arms), dtype=np.bool_)
+    costs = spending.costs(len(arms))
+    banks = spending.banks_ahead(arms.n_pulls, arms.n_pending)
+    charges = charges_now(arms, scores) @ costs
+    fits = ((costs <= 1.0) | (banks[:, None] <= 0.0)).all(axis=0)
+    return np.asarray(fits & (1.0 - charges >= (scores - charges)[arms.servable].max()))
+
+
+def charges_now(arms: ActiveSet, scores: Floats) -> Floats:
+    """What one budget's worth of each signal costs in score now, the bank's word included.
+
+    At the right price two arms of a mix are worth the same. The bank decides between them: while
+    there is something left, the one that uses more.
+    """
+    spending, rows = arms.spending, arms.servable  # what is not served sets no price
+    if spending is None or not arms.n_servable:
+        return np.zeros(0 if spending is None else len(spending.constraints))
+    banks = spending.banks_ahead(arms.n_pulls, arms.n_pending)
+    return _charges(scores[rows], spending.costs(len(arms))[:, rows], banks)
+
+
+def allowances(banks: Floats) -> Floats:
+    """What a request may use now, by what was overspent; eq. (allowance)."""
+    return np.maximum(1.0 - np.maximum(banks, 0.0) / _REPAID_IN, 0.0)
+
+
+def prices(values: Floats, costs: Floats, allowed: Floats) -> Floats:
+    """What one budget's worth of each signal costs in reward; eq. (price).
+
+    The dual prices of the best mix of arms: maximise the mean value while the mean costs stay
+    allowed. Exact for one signal; for several, each is found given the others, a few times over.
+
+    Args:
+        values: Of each arm.
+        costs: One row a signal, one column an arm.
+        allowed: Of each signal.
+
+    Example:
+        >>> values, costs = np.array([0.8, 0.9, 1.0]), np.array([[0.5, 1.5, 4.5]])
+        >>> [round(price, 3) for price in prices(values, costs, np.ones(1)).tolist()]
+        [0.1]
+        >>> prices(values, costs, np.array([9.0])).tolist()  # enough for the best
+        [0.0]
+    """
+    found = np.zeros(len(costs))
+    if len(costs) == 1:
+        found[0], _ = _price(values, costs[0], float(allowed[0]))
+        return found
+    for _ in range(_SWEEPS):
+        for place in range(len(costs)):
+            found[place] = 0.0
+            found[place], tied = _price(values - found @ costs, costs[place], allowed[place])
+            if tied is not None:
+                _slide(found, place, costs[:, tied[1]] - costs[:, tied[0]], values, costs, allowed)
+    return found
+
+
+def _charges(values: Floats, costs: Floats, banks: Floats) -> Floats:
+    """The prices, with what the banks add or take off; eq. (net)."""
+    nudge = _NUDGE * np.where(banks > 0.0, 1.0, -1.0) * max(_spread(values), _SAME)
+    return prices(values, costs, allowances(banks)) + nudge
+
+
+def _price(values: Floats, costs: Floats, allowed: float) -> tuple[float, tuple[int, int] | None]:
+    """The slope, at what is allowed, of the upper hull of the arms in the plane (cost, value).
+
+    Also the two arms, the cheaper one first, that are worth the same at that price.
+    """
+    dear = int(values.argmax())
+    if costs[dear] > allowed:
+        dear = int(np.where(values == values[dear], -costs, -np.inf).argmax())
+    if costs[dear] <= allowed:
+        return 0.0, None
+    fits = costs <= allowed
+    if not fits.any():
+        return _PROHIBITIVE * max(_spread(values), 1.0), None
+    cheap = int(np.where(fits, values, -np.inf).argmax())
+    slope = 0.0
+    for _ in range(_STEPS):
+        slope = float((values[dear] - values[cheap]) / (costs[dear] - costs[cheap]))
+        net = values - slope * costs
+        best = int(net.argmax())
+        if net[best] <= net[cheap] + _SAME:
+            break
+        if fits[best]:
+            cheap = best
+        else:
+            dear = best
+    return max(slope, 0.0), (cheap, dear)
+
+
+def _slide(
+    found: Floats, place: int, apart: Floats, values: Floats, costs: Floats, allowed: Floats
+) -> None:
+    """Move a price and each other one together, such that two arms stay worth the same.
+
+    Where they do, no single price can be bettered although two together can.
+    """
+    for other in range(len(found)):
+        if other == place:
+            continue
+        way = np.zeros(len(found))
+        way[place], way[other] = -apart[other], apart[place]
+        # How far along until one of the two is 0, either way.
+        low = max([-found[k] / way[k] for k in (place, other) if way[k] > 0.0], default=0.0)
+        high = min([-found[k] / way[k] for k in (place, other) if way[k] < 0.0], default=np.inf)
+        start = found + low * way
+        step, _ = _price(values - start @ costs, way @ costs, float(way @ allowed))
+        found[:] = np.maximum(start + min(step, high - low) * way, 0.0)
+
+
+def _spread(values: Floats) -> float:
+    return float(values.max() - values.min()) if len(values) else 0.0

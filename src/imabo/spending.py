@@ -1,0 +1,225 @@
+"""What the arms' requests use up, beside what they may: the columns that prices are made from.
+
+Arrays only. Uses are in budgets here: 1 is what a request may use on average. Labels are those of
+docs/algorithm.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imabo.objective import Constraint, Signal
+from imabo.space import Space
+
+Floats = NDArray[np.float64]
+
+_AIM: Final = 0.99  # part of a budget that is aimed at: what requests use scatters
+LEAST_BANK: Final = -10.0  # budgets that may be saved up ...
+MOST_BANK: Final = 400.0  # ... and those that have to be paid back, at most
+_SAVED: Final = 4.0  # the same of a limit, in requests above it, which use many budgets at once ...
+_OWED: Final = 10.0  # ... and what has to be paid back
+_FEW: Final = 0.5  # requests that the average arm says about any other, without a model
+_MODELLED: Final = 2.0  # the same of a model's expectation
+
+
+def bank_after(bank: float, use: float, one: Constraint) -> float:
+    """The bank after a request: what was used beyond the budget, in budgets; eq. (bank).
+
+    Example:
+        >>> cost, slow = Constraint("cost", "cost", 1.0), Constraint("s > 2", "s", 0.05, 2.0)
+        >>> round(bank_after(0.0, 3.0, cost), 2), bank_after(-10.0, 0.0, cost)
+        (2.03, -10.0)
+        >>> round(bank_after(0.0, 1.0, slow), 1), bank_after(-80.0, 0.0, slow)
+        (19.2, -80.0)
+    """
+    least, most = LEAST_BANK, MOST_BANK
+    if one.above is not None:
+        least, most = min(least, -_SAVED / one.budget), max(most, _OWED / one.budget)
+    return min(max(bank + use / (_AIM * one.budget) - 1.0, least), most)
+
+
+def of_arms(uses: Mapping[str, Any], old: Sequence[int], new: Sequence[int]) -> dict[str, Any]:
+    """What a model expected of some arms and of one more, for the arms that there are by now.
+
+    Example:
+        >>> of_arms({"cost": {"expected": [1.0, 2.0, 9.0]}}, [1, 2], [1, 2, 3])
+        {'cost': {'expected': [1.0, 2.0, None, 9.0]}}
+    """
+    found = {}
+    for name, one in uses.items():
+        *known, last = one["expected"]
+        by_arm = dict(zip(old, known, strict=True))
+        found[name] = {**one, "expected": [*(by_arm.get(arm) for arm in new), last]}
+    return found
+
+
+class Spending:
+    """Uses of every arm, for each constraint of a study's objective; one column an arm.
+
+    Args:
+        constraints: The budgets and limits.
+        signals: Those of the study; price lists are read from them.
+
+    Example:
+        >>> spending = Spending([Constraint("cost", "cost", 2.0)])
+        >>> for row, cost in ((0, 1.0), (1, 6.0), (0, 1.0)):
+        ...     spending.count(row, {"cost": cost})
+        >>> spending.costs(2).round(1).tolist(), bool(spending.banks[0] > 0)
+        ([[0.4, 1.2]], True)
+    """
+
+    def __init__(
+        self, constraints: Sequence[Constraint], signals: Mapping[str, Signal] | None = None
+    ) -> None:
+        self.constraints = tuple(constraints)
+        self._signals = dict(signals or {})
+        m = len(self.constraints)
+        self.budgets: Floats = np.array([one.budget for one in self.constraints])
+        self.aims: Floats = _AIM * self.budgets
+        self._is_limit = np.array([[one.above is not None] for one in self.constraints])
+        self.banks: Floats = np.zeros(m)
+        self._counts: Floats = np.zeros((m, 16))
+        self._sums: Floats = np.zeros((m, 16))
+        self._expected: Floats = np.full((m, 16), np.nan)
+        self._known: Floats = np.full((m, 16), np.nan)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def counts(self, n_rows: int) -> Floats:
+        """How many requests of each arm said what they used."""
+        self._widen(n_rows)
+        return self._counts[:, :n_rows]
+
+    def sums(self, n_rows: int) -> Floats:
+        """What they used together, in the signals' own units."""
+        self._widen(n_rows)
+        return self._sums[:, :n_rows]
+
+    def costs(self, n_rows: int) -> Floats:
+        """What a request of each arm is expected to use, in budgets; eq. (use).
+
+        A few requests of what a model expects, or of the average, stand beside the arm's own. Of a
+        limit they are as many as one request above it is allowed for, and without a model at the
+        limit: the first few requests say little about so rare a thing.
+        """
+        counts, sums = self.counts(n_rows), self.sums(n_rows)
+        seen = counts.sum(axis=1, keepdims=True)
+        level = sums.sum(axis=1, keepdims=True) / np.maximum(seen, 1.0)
+        expected = self._expected[:, :n_rows]
+        has_model = np.isfinite(expected)
+        usual = np.where(self._is_limit, self.budgets[:, None], level)
+        prior, weight = np.where(has_model, expected, usual), np.where(has_model, _MODELLED, _FEW)
+        weight = np.where(self._is_limit, 1.0 / self.budgets[:, None], weight)
+        means = (sums + weight * prior) / (counts + weight)
+        # One dear request must not be the end of an arm that no model speaks of.
+        is_alone = ~has_model & ~self._is_limit & (counts > 0.0)
+        means = np.where(is_alone, means / (1.0 + 1.0 / np.maximum(counts, 1.0)), means)
+        known = self._known[:, :n_rows]
+        means = np.where(np.isfinite(known), known, means)
+        return np.asarray(means / self.aims[:, None])
+
+    def means(self, n_rows: int) -> Floats:
+        """What a request of each arm is expected to use, in the signals' own units."""
+        counts = np.maximum(self.counts(n_rows), 1.0)
+        own = self.sums(n_rows) / counts
+        guessed = self.costs(n_rows) * self.aims[:, None]
+        return np.where((self.counts(n_rows) > 0.0) & ~self._is_limit, own, guessed)
+
+    def banks_ahead(self, n_pulls: Floats, n_pending: Floats) -> Floats:
+        """The banks when the requests that are out have said what they used.
+
+        A request that still waits for its reward, and has not said what it used, may yet do so.
+        """
+        if not n_pending.any():
+            return self.banks
+        late = np.minimum(n_pending, np.maximum(n_pulls - self.counts(len(n_pulls)), 0.0))
+        return np.asarray(self.banks + ((self.costs(len(n_pulls)) - 1.0) * late).sum(axis=1))
+
+    def is_known(self, place: int) -> bool:
+        """Whether a price list says what is used."""
+        signal = self._signals.get(self.constraints[place].signal)
+        return signal is not None and signal.known is not None
+
+    def guess(self, place: int, n_rows: int, units: Floats, space: Space) -> Floats:
+        """What configurations use that no model speaks of: by the price list, or the average."""
+        one = self.constraints[place]
+        if self.is_known(place):
+            signal = self._signals[one.signal]
+            return np.array([one.use(signal.expected(space.decode(unit))) for unit in units])
+        total = float(self.sums(n_rows)[place].sum())
+        return np.full(len(units), total / max(float(self.counts(n_rows)[place].sum()), 1.0))
+
+    # --- updating (the study only) --------------------------------------------------------------
+
+    def count(self, row: int | None, values: Mapping[str, float]) -> None:
+        """A request of an arm said what it used; ``row`` is None for an arm that is not here."""
+        if row is not None:
+            self._widen(row + 1)
+        for place, one in enumerate(self.constraints):
+            if one.signal in values:
+                use = one.use(values[one.signal])
+                if row is not None:
+                    self._counts[place, row] += 1.0
+                    self._sums[place, row] += use
+                if not self.is_known(place):  # else it was used when the request was served
+                    self._move(place, use)
+
+    def serve(self, row: int) -> dict[str, float] | None:
+        """A request is served; what price lists say that it uses is used now. None without any."""
+        uses = {}
+        for place, one in enumerate(self.constraints):
+            if self.is_known(place):
+                uses[one.name] = use = float(self._known[place, row])
+                self._move(place, use)
+        return uses or None
+
+    def put_sums(self, row: int, signals: Mapping[str, Sequence[float]]) -> None:
+        """Overwrite the counters of a row with what a store has of its signals."""
+        for one in self.constraints:
+            # A limit has sums of its own; what a budget counts are those of its signal.
+            count, total = signals.get(one.signal if one.above is None else one.name, (0, 0.0))[:2]
+            self.put(row, one.name, count, total)
+
+    def put(self, row: int, name: str, count: float, total: float) -> None:
+        """Overwrite the counters of a row with the store's."""
+        self._widen(row + 1)
+        for place, one in enumerate(self.constraints):
+            if one.name == name:
+                self._counts[place, row], self._sums[place, row] = count, total
+
+    def put_banks(self, banks: Mapping[str, float]) -> None:
+        """Overwrite the banks with the store's."""
+        for place, one in enumerate(self.constraints):
+            self.banks[place] = banks.get(one.name, 0.0)
+
+    def load(self, uses: Mapping[str, Any], arms: Sequence[int], rows: Mapping[int, int]) -> None:
+        """Take what a model expects of some arms (see ``Charges.state``), and of no others."""
+        self._expected[:] = np.nan
+        for place, one in enumerate(self.constraints):
+            for arm, use in zip(arms, uses.get(one.name, {}).get("expected", ()), strict=False):
+                row = rows.get(arm)
+                if row is not None and use is not None:
+                    self._widen(row + 1)
+                    self._expected[place, row] = use
+
+    def admit(self, row: int, config: Mapping[str, Any]) -> None:
+        """A row is there now; what a price list says of it is known."""
+        self._widen(row + 1)
+        for place, one in enumerate(self.constraints):
+            if self.is_known(place):
+                self._known[place, row] = one.use(self._signals[one.signal].expected(config))
+
+    def _move(self, place: int, use: float) -> None:
+        self.banks[place] = bank_after(float(self.banks[place]), use, self.constraints[place])
+
+    def _widen(self, n_rows: int) -> None:
+        wide = self._counts.shape[1]
+        if n_rows > wide:
+            more = [(0, 0), (0, max(n_rows, 2 * wide) - wide)]
+            self._counts, self._sums = np.pad(self._counts, more), np.pad(self._sums, more)
+            self._expected = np.pad(self._expected, more, constant_values=np.nan)
+            self._known = np.pad(self._known, more, constant_values=np.nan)
