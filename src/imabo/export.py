@@ -110,6 +110,7 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
     for pull in study:
         context = "" if pull.context is None else json.dumps(pull.context)
         documents = {
+            "id": pull.id,  # ours: no spreadsheet takes one for a number, whatever its digits
             "context": context,
             "signals": json.dumps(dict(pull.signals)) if pull.signals else "",
         }

@@ -73,7 +73,9 @@ def test_the_kill_switch_serves_the_control_until_someone_resumes(
     page = opened(open_page, api)
     dialog, banner = page.get_by_role("dialog"), page.get_by_role("status", name="Rolled back")
     expect(banner).to_be_hidden()
-    page.get_by_role("button", name="Roll back").focus()
+    button = page.get_by_role("button", name="Roll back")
+    expect(button).to_be_enabled()  # once the page knows the study
+    button.focus()
     page.keyboard.press("Enter")
     expect(dialog).to_contain_text("everyone gets the control, on all servers")
     page.keyboard.type("complaints about <b>arms</b>")

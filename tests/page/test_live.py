@@ -65,6 +65,7 @@ def test_nothing_is_fetched_or_moved_while_nothing_happens(open_page: OpenPage, 
     page, _ = open_page(path_of(api.study))
     expect(page.locator("#figure-reward .main-svg").first).to_be_visible()
     page.get_by_role("button", name="Configurations", exact=True).click()
+    page.locator("#figure-arms").scroll_into_view_if_needed()
     expect(page.locator("#figure-arms .main-svg").first).to_be_visible()
     page.get_by_role("button", name="Pause configuration 1", exact=True).click()
     asked: list[str] = []
