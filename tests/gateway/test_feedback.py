@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from imabo import Study
+from imabo import Choice, Client, Signal, Space, Study, oracles
 from tests.gateway.conftest import SPACE, Gateway, file_of
 from tests.gateway.upstream import Stub
 from tests.server.running import RunningServer
@@ -138,3 +139,34 @@ def test_studies_of_a_database_in_this_process(
     assert (study.n_pulls, study.n_rewards) == (5, 5)
     assert study.pull(key="k3").id == answers[3].headers["x-imabo-pull"]
     study.close()
+
+
+def test_what_a_request_took_and_cost_is_told_as_signals(
+    made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
+) -> None:
+    with Client(imabo.url) as client:
+        names = ("latency_s", "first_token_s", "cost")
+        metered = client.create(
+            "metered",
+            Space(model=Choice("small")),
+            oracle=oracles.Random(),
+            signals={name: Signal(low=0.0) for name in names},
+        )
+        file = file_of(stub[1], imabo.url)
+        file["routes"]["metered"] = {
+            "study": "metered",
+            "default": {"model": "small"},
+            "fields": {"model": "model"},
+        }
+        gateway = made(file)
+        for is_stream in (False, True):
+            answer = gateway.chat("imabo/metered", stream=is_stream)
+            # A stream says what it used only when it is asked to.
+            wanted = names[:2] if is_stream else names
+            pull_id, until = answer.headers["x-imabo-pull"], time.monotonic() + 10.0
+            while len(metered.pull(pull_id).signals) < len(wanted) and time.monotonic() < until:
+                time.sleep(0.02)
+            told = metered.pull(pull_id).signals
+            assert tuple(sorted(told)) == tuple(sorted(wanted))
+            assert 0.0 < told["first_token_s"] <= told["latency_s"] < 10.0
+            assert is_stream or told["cost"] > 0.0
