@@ -343,7 +343,7 @@ def _one(study: Study, request: Request) -> Pull | ImaboError:
 
 
 def signals_of(document: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the signals that a study declares; none before studies have signals."""
+    """The names of the signals that a study declares; none where it declares none."""
     declared = document.get("signals")
     return frozenset(declared) if isinstance(declared, Mapping) else frozenset()
 
