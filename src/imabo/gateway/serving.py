@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from imabo.gateway.relay import requests
 from imabo.gateway.settings import PREFIX, GatewaySettings, read_settings
 from imabo.server.logs import set_up
 from imabo.server.protocol import protocol_for
-from imabo.server.serving import address_of, allow_files, listen
+from imabo.server.serving import address_of, allow_files, listen, quiet_config, run_quietly
 from imabo.server.settings import Settings, is_loopback
 
 _DRAIN_S: Final = 30
@@ -62,22 +61,8 @@ def serve(
 ) -> int:
     """Serve on a socket until a signal comes; 1 when it could not start."""
     app = make_app(settings)
-    config = uvicorn.Config(
-        app,
-        loop="uvloop",
-        http=protocol_for(limits),
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=_DRAIN_S,
-    )
-    server = _Server(config, ready)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # uvicorn raises them again at its end
-    server.run(sockets=[listener])
+    server = _Server(quiet_config(app, protocol_for(limits), _DRAIN_S), ready)
+    run_quietly(server, listener)
     return 0 if server.started else 1
 
 

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
@@ -113,19 +113,28 @@ def run(
     allow_files(settings.max_connections + _OTHER_FILES)
     app = make_app(store, settings)
     gc.freeze()  # what is here now stays: no collection needs to look at it again
-    config = uvicorn.Config(
+    config = quiet_config(app, protocol_for(settings), max(1, math.ceil(settings.drain_s)))
+    run_quietly(_Server(config, ready, app.parts), listener)
+
+
+def quiet_config(app: Any, http: Any, drain_s: int | None = None) -> uvicorn.Config:
+    """What uvicorn serves an application of ours with: it logs nothing, and trusts no header."""
+    return uvicorn.Config(
         app,
         loop="uvloop",
-        http=protocol_for(settings),
+        http=http,
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=max(1, math.ceil(settings.drain_s)),
+        timeout_graceful_shutdown=drain_s,
     )
-    server = _Server(config, ready, app.parts)
+
+
+def run_quietly(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Serve on a socket until SIGTERM or SIGINT comes."""
     # After its graceful end, uvicorn raises the signal again for whoever handled it before.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)

@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import json
 import logging
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -23,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from imabo.server.serving import address_of, allow_files, listen
+from imabo.server.serving import address_of, allow_files, listen, quiet_config, run_quietly
 
 GAP_S: Final = 0.05  # between the tokens of a stream
 _FILES: Final = 4096
@@ -95,21 +94,8 @@ def main() -> int:
     app = upstream(options.tokens) if options.what == "upstream" else bare(options.url)
     allow_files(_FILES)
     listener = listen("127.0.0.1", 0)
-    config = uvicorn.Config(
-        app,
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-    )
     print(address_of(listener), flush=True)  # whoever started this waits for the address
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # uvicorn raises it again after its end
-    uvicorn.Server(config).run(sockets=[listener])
+    run_quietly(uvicorn.Server(quiet_config(app, "httptools")), listener)
     return 0
 
 

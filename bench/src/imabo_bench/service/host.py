@@ -23,7 +23,7 @@ from imabo import oracles, policies
 from imabo.arms import ActiveSet, Floats
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new
 from imabo.policies.base import Rounds
-from imabo.server.serving import address_of, listen, serve
+from imabo.server.serving import address_of, listen, quiet_config, run_quietly, serve
 from imabo.server.settings import Settings
 
 _STOP_S: Final = 60.0
@@ -103,21 +103,8 @@ def serve_empty() -> None:
         return {}
 
     listener = listen("127.0.0.1", 0)
-    config = uvicorn.Config(
-        app,
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-    )
     _say(address_of(listener))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # uvicorn raises it again after its end
-    uvicorn.Server(config).run(sockets=[listener])
+    run_quietly(uvicorn.Server(quiet_config(app, "httptools")), listener)
 
 
 def main() -> int:
