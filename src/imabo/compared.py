@@ -113,6 +113,15 @@ class Compared(StudyChanges):
             balance = engine.comparison.balance
             return report_of(lift, balance, rollout, served, level=level, last=last)
 
+    def lift_unless_busy(self) -> LiftReport | None:
+        """``lift``, or None while a request holds the study: for those who must not wait."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self.lift()
+        finally:
+            self._lock.release()
+
     def roll_back(
         self, config: Mapping[str, object] | None = None, *, reason: str | None = None
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from imabo import Control, Float, Guardrail, Space, Study
 from imabo.server.app import make_app
 from imabo.server.context import Parts
-from imabo.server.gauges import LOOK_BACK, RECENT, Gauges
+from imabo.server.gauges import LOOK_BACK, RECENT, Gauges, lift_of
 from imabo.server.settings import Settings
 from imabo.stores import MemoryStore
 from imabo.stores.base import PullRecord
@@ -158,3 +159,28 @@ def test_roll_backs_are_shown_and_those_of_the_guardrail_counted() -> None:
         study.tell_many([(pull.id, float(pull.group == "control")) for pull in pulls])
     found = shown(parts)
     assert (found["imabo_rolled_back"], found["imabo_rollbacks_total"]) == (1.0, 1.0)
+
+
+def test_nobody_waits_for_a_study_that_a_request_holds() -> None:
+    clock, store = [1000.0], MemoryStore()
+    parts = parts_at(clock, store, control=Control({"x": 0.5}, share=0.5))
+    study, (held, let_go) = parts.registry.study("s"), (threading.Event(), threading.Event())
+    for pull in study.ask(count=400):
+        study.tell(pull.id, 1.0 if pull.group == "tuned" else 0.0)
+    known = lift_of(study)
+    assert known is not None
+
+    def hold() -> None:
+        with study._lock:
+            held.set()
+            let_go.wait(30.0)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert held.wait(10.0)
+        assert lift_of(study, known) == known  # and not after half a minute
+        assert not let_go.is_set()
+    finally:
+        let_go.set()
+        holder.join()

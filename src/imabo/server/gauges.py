@@ -76,7 +76,7 @@ class Gauges:
             kept = study.store.milestones(study.name)
             last_at = kept[-1].at if kept else known.last_request_at
         mean = sum(newest) / len(newest) if newest else None
-        return StudyGauges(mean, last_at, lift_of(study), seq, self._now())
+        return StudyGauges(mean, last_at, lift_of(study, known.lift), seq, self._now())
 
 
 def _pages(n_pulls: int) -> Iterator[int]:
@@ -91,12 +91,20 @@ def feedback_rate(study: Study) -> float | None:
     return rate_of(totals, study.window_s is not None) if totals.n_pulls else None
 
 
-def lift_of(study: Study) -> Lift | None:
-    """The lift of a study over its control, with both ends; None where it is not known."""
+def lift_of(study: Study, known: Lift | None = None) -> Lift | None:
+    """The lift of a study over its control, with both ends; None where it is not known.
+
+    While a request holds the study, as one does that waits for the database, it is the last one:
+    metrics are wanted most when something hangs.
+    """
+    if study.rollout.control is None:
+        return None
     try:
-        found = study.lift()
+        found = study.lift_unless_busy()
     except NoControl:
         return None
+    if found is None:
+        return known
     if found.estimate is None or found.interval is None:
         return None
     shown = found.estimate, *found.interval
