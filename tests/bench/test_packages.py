@@ -115,6 +115,6 @@ def test_the_wheel_of_the_benchmark_has_its_data_and_nothing_of_the_library(tmp_
     assert sources.items() <= files.items()
     assert "imabo_bench/py.typed" in files
     tables = [name for name in files if name.endswith(".npz")]
-    assert len(tables) == 4
+    assert len(tables) == 6
     (metadata,) = (name for name in files if name.endswith("METADATA"))
     assert metadata.startswith("imabo_bench-")

@@ -56,7 +56,7 @@ def test_the_reward_of_a_default_is_dropped_by_its_key(
         client = make_client(server.url)
         study = client.create("s", letters("a", "b"), seed=1)
         away = make_client(URL, retries=0).study("s")
-        pull = away.ask(key="r-1", default={"letter": "z"}, deadline_s=0.0)
+        pull = away.ask(key="r-1", default={"letter": "b"}, deadline_s=0.0)
         assert (pull.reason, pull.key, pull.part) == ("default", "r-1", 0)
         with caplog.at_level(logging.WARNING, "imabo"):
             away.tell(key="r-1", reward=1.0)
@@ -73,13 +73,13 @@ def test_an_answer_that_came_too_late_credits_no_arm(make_client: MakeClient) ->
     with RunningServer(store) as server:
         client = make_client(server.url)
         study = client.create("s", letters("a", "b"), seed=1)
-        pull = study.ask(key="r-1", default={"letter": "z"}, deadline_s=0.0)
+        pull = study.ask(key="r-1", default={"letter": "b"}, deadline_s=0.0)
         # As if the ask had reached the service after all.
         Study.open("s", store=store).ask(key="r-1")
         study.tell(key="r-1", reward=1.0)
         assert (pull.reason, study.n_rewards) == ("default", 0)
         # Asked again, the key is the study's.
-        assert study.ask(key="r-1", default={"letter": "z"}).reason != "default"
+        assert study.ask(key="r-1", default={"letter": "b"}).reason != "default"
         study.tell(key="r-1", reward=1.0)
         assert study.n_rewards == 1
 

@@ -31,6 +31,8 @@ BODIES: dict[str, Any] = {
     "change_study": {"space": OTHER_SPACE},
     "reward": {"reward": 0.5},
     "reward_by_key": {"reward": 0.5},
+    "signal": {"value": 0.5},
+    "signal_by_key": {"value": 0.5},
     "reward_many": {"rewards": [{"pull": "x-1", "reward": 0.5}]},
     "add_arm": {"config": {"model": "large", "x": 0.5}},
     "change_arm": {"state": "paused"},
@@ -67,7 +69,7 @@ def call(
     http: httpx.Client, operation: Operation, study: str = "a", pull: str = "x-1"
 ) -> httpx.Response:
     path = operation.path.format(
-        study=study, pull=pull, key="k", arm=1, figure="reward", webhook="w"
+        study=study, pull=pull, key="k", arm=1, figure="reward", webhook="w", signal="cost"
     )
     body = BODIES.get(operation.handler.__name__)
     return http.request(operation.method, path, json=body)

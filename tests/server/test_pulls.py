@@ -29,6 +29,7 @@ def test_an_ask_needs_no_body_and_says_all_about_its_pull(api: Api) -> None:
         "part",
         "group",
         "propensity",
+        "signals",
     ]
     assert (pull["state"], pull["reward"], pull["arm"]) == ("pending", None, 1)
     assert pull["served_at"].endswith("Z")

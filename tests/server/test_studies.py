@@ -128,6 +128,8 @@ def test_best_is_what_the_study_says(api: Api, server: RunningServer) -> None:
         "n_rewards": best.n_rewards,
         "level": 0.5,
         "since": None,
+        "shares": None,
+        "is_within": True,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -11,6 +11,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    model_validator,
 )
 from pydantic.config import JsonDict, JsonValue
 
@@ -150,27 +151,34 @@ class KeyRewardBody(Body):
 
     model_config = examples({"reward": 0.8}, {"reward": 0.8, "part": 1})
 
-    reward: float
+    reward: Reward
     part: Part = None
     signals: Signals | None = None
 
 
-class PullReward(Body):
-    """The reward of one pull of many, by its id."""
-
-    pull: PullId
+class _Report(Body):
     reward: Reward | None = None
     signals: Signals | None = None
 
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.reward is None and not self.signals:
+            raise ValueError("a reward or signals must be reported")
+        return self
 
-class KeyReward(Body):
+
+class PullReward(_Report):
+    """The reward of one pull of many, by its id."""
+
+    pull: PullId
+
+
+class KeyReward(_Report):
     """The reward of one pull of many, by its study and its key."""
 
     study: Text
     key: Text
     part: Part = None
-    reward: float | None = None
-    signals: Signals | None = None
 
 
 def _named_by(one: object) -> str:

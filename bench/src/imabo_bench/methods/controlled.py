@@ -13,11 +13,17 @@ from imabo.policies import IMOSS
 from imabo_bench.methods.study import StudyMethod, StudyPlayer, best_by_interval
 from imabo_bench.problems.base import Problem
 
+_WARMUP: Final = 10  # of the policies
 _NEVER: Final = 10**9  # arms of a warm-up that does not end: every request is a draw from P0
 
 
 class ControlledPlayer(StudyPlayer):
     """A run of a study that has a control."""
+
+    @property
+    def n_proposals(self) -> int:
+        """Arms after the first ten, where an endless warm-up or the control draws them."""
+        return max(self._n_proposals, self.n_arms - _WARMUP)
 
     def lift(self) -> tuple[float, float] | None:
         """The ends of ``Study.lift``; None while there is nothing to say."""
