@@ -83,12 +83,14 @@ STARTS: Final = frozenset(
 
 # Tests that share something that takes long to make: one worker has them all.
 GROUPS: Final = {
-    "tests/rag": "torch",
+    "tests/page/": "page",  # a browser
+    "tests/docs/test_reference.py": "site",  # the documentation as it is built
+    "tests/docs/test_site.py": "site",
+    "tests/rag/": "torch",
     "tests/oracles/test_tabpfn.py": "torch",
     "tests/oracles/test_tabpfn_network.py": "torch",
-    "tests/bench/methods": "torch",
+    "tests/bench/methods/": "torch",
 }
-SHARED: Final = {"site": "site"}  # by the fixture that they use
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.
 SPARSE: Final = {
     "tests/client/test_contract.py::TestRemoteStudy": 2,
@@ -146,13 +148,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(gone))
         items[:] = [item for item in items if item not in gone]
     items.sort(key=lambda item: ranks[item.path])  # stable: within a folder, as written
-    groups = {ROOT.joinpath(name).parts: group for name, group in GROUPS.items()}
-    for item in items:
-        parts = item.path.parts
-        names = [group for folder, group in groups.items() if parts[: len(folder)] == folder]
-        names += [SHARED[name] for name in getattr(item, "fixturenames", ()) if name in SHARED]
-        if names:
-            item.add_marker(pytest.mark.xdist_group(names[0]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out groups, and files one by one: their tests share fixtures.
+
+    Not by the marker of pytest-xdist: with pytest 9.2 it marks nothing, and says nothing.
+    """
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def unit_of(nodeid: str) -> str:
+    """What one worker runs together with a test: a group, or the class or the file it is in.
+
+    Example:
+        >>> unit_of("tests/page/test_live.py::test_it_moves"), unit_of("docs/index.md::index.md")
+        ('page', 'docs/index.md')
+    """
+    for start, group in GROUPS.items():
+        if nodeid.startswith(start):
+            return group
+    return nodeid.partition("[")[0].rpartition("::")[0]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import imabo
-from conftest import APART, FAST
+from conftest import APART, FAST, GROUPS, unit_of
 
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -56,6 +56,15 @@ def test_every_folder_of_tests_is_in_the_fast_loop_or_apart() -> None:
     folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/__init__.py")}
     assert folders <= {*APART, *FAST}
     assert [name for name in (*APART, *FAST) if not (ROOT / name).exists()] == []
+
+
+def test_what_shares_something_that_takes_long_to_make_goes_to_one_worker() -> None:
+    assert [name for name in GROUPS if not (ROOT / name).exists()] == []
+    assert unit_of("tests/page/test_live.py::test_it_moves[a::b]") == "page"
+    assert unit_of("tests/rag/test_loop.py::test_it") == unit_of("tests/bench/methods/test_a.py::t")
+    assert unit_of("tests/space/test_a.py::test_b[c::d]") == "tests/space/test_a.py"
+    assert unit_of("tests/space/test_a.py::TestB::test_c[1]") == "tests/space/test_a.py::TestB"
+    assert unit_of("docs/index.md::index.md") == "docs/index.md"
 
 
 def test_paths_in_the_guide_are_there() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,7 +15,6 @@ from tests.page.studies import STRANGE, STRANGE_SPACE, assistant
 from tests.server.calls import Api
 from tests.server.running import RunningServer
 
-HERE = Path(__file__).parent
 KEYS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "admin": ("admin", None),
     "reader": ("reader", None),
@@ -26,13 +24,6 @@ KEYS: dict[str, tuple[str, tuple[str, ...] | None]] = {
 
 PATIENCE_MS = 15_000  # for a slow machine; what is expected is there much earlier
 OpenPage = Callable[..., tuple[Page, Watch]]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has them all: a browser takes its time to start."""
-    for item in items:
-        if item.path.parent == HERE:
-            item.add_marker(pytest.mark.xdist_group("page"))
 
 
 @pytest.fixture(scope="package")
