@@ -46,6 +46,7 @@ LAYERS: list[set[str]] = [
         "lifting",
         "replay",
         "study",
+        "study_base",
         "study_changes",
         "study_goals",
         "insight",

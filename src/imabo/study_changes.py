@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 
 from imabo import checks
 from imabo.arms import Arm, ArmState
 from imabo.documents import to_arm
-from imabo.engine import Engine
 from imabo.engine.declaring import Settled, checked_settings, settle
 from imabo.space import Space
 from imabo.stores.base import StudyRecord
+from imabo.study_base import StudyBase
 
 
-class StudyChanges:
+class StudyChanges(StudyBase):
     """The changes by hand of ``Study``."""
-
-    _lock: threading.RLock
-    _engine: Engine
-
-    def _live(self) -> Engine:
-        raise NotImplementedError
 
     def update_space(self, space: Space) -> None:
         """Change the space while the study runs; everything that was learned stays.

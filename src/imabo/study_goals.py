@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from typing import overload
 
-from imabo.engine import Engine
 from imabo.engine.requests import Reward
 from imabo.frontier import Frontier, frontier_of
 from imabo.objective import Objective, Signal
+from imabo.study_base import StudyBase
 
 
-class StudyGoals:
+class StudyGoals(StudyBase):
     """The signals and the objective of ``Study``."""
-
-    _lock: threading.RLock
-
-    def _live(self) -> Engine:
-        raise NotImplementedError
 
     @property
     def signals(self) -> dict[str, Signal]:
