@@ -301,13 +301,6 @@ class Dispatch:
         yield from outbox.at_disk(lambda: outbox.reports.failed(lambda: outbox.n_waiting, why))
 
 
-def key_call(address: str, reward: float) -> Call:
-    """Report one reward by its key."""
-    what = named(address)
-    path = path_of("studies", what.pop("study"), "keys", what.pop("key"), "reward")
-    return Call("PUT", path, json_of(reward=reward, **what))
-
-
 def rewards_call(rewards: Iterable[tuple[str, float]]) -> Call:
     """Report several rewards."""
     items = [named(address) | told(address, value) for address, value in rewards]

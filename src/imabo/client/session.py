@@ -240,6 +240,25 @@ class Session:
         answer = yield from deliver(call, self.service, deadline=deadline)
         return read(call, answer, decode)
 
+    def gets_through(self, attempt: Callable[[float], Steps[None]]) -> Steps[bool]:
+        """Tell the service something now; False when it is away, and the outbox must.
+
+        The attempt gets its deadline: the outbox takes over soon, so that no caller waits for
+        every retry. What the service refuses is raised.
+        """
+        if not self.breaker.admits():
+            return False
+        try:
+            yield from attempt(time.monotonic() + self.service.timeout_s)
+        except Unavailable:
+            self.breaker.record(False)
+            return False
+        except ImaboError:
+            self.breaker.record(True)
+            raise
+        self.breaker.record(True)
+        return True
+
     def holds(self, pull_id: str, reward: float) -> Steps[bool]:
         """Whether this very reward waits already; ``RewardConflict`` when another one does."""
         try:

@@ -8,7 +8,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from imabo.arms import Pull
@@ -17,10 +16,10 @@ from imabo.client.addresses import address_of, is_key
 from imabo.client.answers import RemoteFacts, facts_of, nothing_of, pulls_of, results_of
 from imabo.client.ask_types import asking, checked_deadline
 from imabo.client.http import Call, json_of, path_of
-from imabo.client.outbox import MOST_REWARDS, key_call, rewards_call
+from imabo.client.outbox import MOST_REWARDS, rewards_call
 from imabo.client.session import Session
 from imabo.client.steps import Steps, shared, within
-from imabo.client.telling import checked_signals, parts_of, send_or_keep
+from imabo.client.telling import checked_signals, parts_of, told_call
 from imabo.defaults import DEFAULT_PREFIX, check_default, default_pull
 from imabo.documents import RETRY_PREFIX
 from imabo.engine.asks import checked_request
@@ -230,28 +229,27 @@ class StudyLoop:
         address, value = yield from self._to_send(Reward(told, pull_id, key, part))
         if value is None:
             return
-        session, breaker = self._session, self._session.breaker
-        if wait and breaker.admits():
-            # The outbox takes over soon, so the caller need not wait for every retry.
-            deadline = time.monotonic() + session.service.timeout_s
-            try:
-                if key is None:
-                    yield from self._check_mine(address, deadline)
-                    call = Call("PUT", path_of("pulls", address, "reward"), json_of(reward=value))
-                else:
-                    call = key_call(address, value)
-                yield from session.call(call, nothing_of, deadline=deadline)
-            except Unavailable:
-                breaker.record(False)
-            except ImaboError:
-                breaker.record(True)
-                raise
-            else:
-                breaker.record(True)
-                return
-        (refusal,) = yield from session.keep([(address, value)])
-        if refusal is not None:
-            raise refusal
+        if key is None:
+            call = Call("PUT", path_of("pulls", address, "reward"), json_of(reward=value))
+        else:
+            call = told_call(address, value)
+        yield from self._send(key, call, [(address, value)], wait)
+
+    def _send(
+        self, key: str | None, call: Call, parts: list[tuple[str, float]], wait: bool
+    ) -> Steps[None]:
+        """Report it now, or have the outbox do it, part by part, when the service is away."""
+
+        def attempt(deadline: float) -> Steps[None]:
+            if key is None:
+                yield from self._check_mine(parts[0][0].partition("?")[0], deadline)
+            yield from self._session.call(call, nothing_of, deadline=deadline)
+
+        if wait and (yield from self._session.gets_through(attempt)):
+            return
+        for refusal in (yield from self._session.keep(parts)):
+            if refusal is not None:
+                raise refusal
 
     @shared
     def signal(
@@ -275,11 +273,8 @@ class StudyLoop:
         if told.reward is not None or not signals:
             reward = yield from self._in_range(told.reward)
         if address is not None:
-            if told.key is None and wait and self._session.breaker.admits():
-                with suppress(Unavailable):  # then it is kept, and the service judges
-                    deadline = time.monotonic() + self._session.service.timeout_s
-                    yield from self._check_mine(address, deadline)
-            yield from send_or_keep(self._session, address, reward, signals, wait)
+            call = told_call(address, reward, signals)
+            yield from self._send(told.key, call, parts_of(address, reward, signals), wait)
 
     @shared
     def tell_many(

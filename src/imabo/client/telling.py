@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from imabo.client.addresses import is_key, named, signal_address
-from imabo.client.answers import nothing_of
 from imabo.client.http import Call, json_of, path_of
-from imabo.client.session import Session
-from imabo.client.steps import Steps
-from imabo.errors import ImaboError, InvalidSignal, Unavailable
+from imabo.errors import InvalidSignal
 from imabo.settings import is_number
 from imabo.space.scalars import show
 
@@ -51,39 +47,25 @@ def parts_of(
     return told + [(signal_address(address, name), value) for name, value in signals.items()]
 
 
-def told_call(address: str, reward: float | None, signals: Mapping[str, float]) -> Call:
-    """A reward with signals, or one signal alone."""
+def told_call(
+    address: str, reward: float | None, signals: Mapping[str, float] | None = None
+) -> Call:
+    """A reward, one with signals, or one signal alone.
+
+    Example:
+        >>> call = told_call("s!order%203!", 0.8)
+        >>> print(call, call.body)
+        PUT /v1/studies/s/keys/order%203/reward b'{"reward": 0.8}'
+    """
     what: dict[str, Any] = named(address)
     path = ("pulls", what.pop("pull")) if not is_key(address) else _of_key(what)
-    if reward is not None:
-        body = json_of(reward=reward, signals=dict(signals), **what)
-        return Call("PUT", path_of(*path, "reward"), body)
-    ((name, value),) = signals.items()
-    return Call("PUT", path_of(*path, "signals", name), json_of(value=value, **what))
+    if reward is None:
+        ((name, value),) = (signals or {}).items()
+        return Call("PUT", path_of(*path, "signals", name), json_of(value=value, **what))
+    if signals:
+        what["signals"] = dict(signals)
+    return Call("PUT", path_of(*path, "reward"), json_of(reward=reward, **what))
 
 
 def _of_key(what: dict[str, Any]) -> tuple[str, ...]:
     return ("studies", what.pop("study"), "keys", what.pop("key"))
-
-
-def send_or_keep(
-    session: Session, address: str, reward: float | None, signals: Mapping[str, float], wait: bool
-) -> Steps[None]:
-    """Report it now, or have the outbox do it, part by part, when the service is away."""
-    breaker = session.breaker
-    if wait and breaker.admits():
-        deadline = time.monotonic() + session.service.timeout_s
-        try:
-            call = told_call(address, reward, signals)
-            yield from session.call(call, nothing_of, deadline=deadline)
-        except Unavailable:
-            breaker.record(False)
-        except ImaboError:
-            breaker.record(True)
-            raise
-        else:
-            breaker.record(True)
-            return
-    for refusal in (yield from session.keep(parts_of(address, reward, signals))):
-        if refusal is not None:
-            raise refusal

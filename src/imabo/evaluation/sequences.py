@@ -7,9 +7,10 @@ result, and ``to_dict`` is a small JSON document that can be kept in a row of a 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -49,6 +50,25 @@ class _Sequence:
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """The sequence that ``to_dict`` wrote."""
         return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in document.items()})
+
+
+class _OneByOne(_Sequence, ABC):
+    """A sequence that takes its scores one after the other."""
+
+    __slots__ = ()
+    in_unit: ClassVar[bool]  # whether scores must be in [0, 1]
+
+    def update(self, scores: Sequence[float] | Floats) -> Self:
+        """The sequence with more scores, in their order."""
+        sequence = self
+        checked = checked_unit if self.in_unit else checked_finite
+        for score in checked(scores).tolist():
+            sequence = sequence._next(score)
+        return sequence
+
+    @abstractmethod
+    def _next(self, x: float) -> Self:
+        """The sequence with one more score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +149,7 @@ class Betting(_Sequence):
 
 
 @dataclass(frozen=True, slots=True)
-class Bernstein(_Sequence):
+class Bernstein(_OneByOne):
     """The empirical-Bernstein sequence with predictable plug-in, for scores in [0, 1].
 
     Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (2024),
@@ -146,6 +166,7 @@ class Bernstein(_Sequence):
         (0.48, 0.52)
     """
 
+    in_unit = True
     level: float = 0.95
     n: int = 0
     total: float = 0.0
@@ -163,13 +184,6 @@ class Bernstein(_Sequence):
         centre = self.weighted / self.bets
         half = (math.log(2.0 / (1.0 - self.level)) + self.cost) / self.bets  # (bernstein)
         return max(centre - half, 0.0), min(centre + half, 1.0)
-
-    def update(self, scores: Sequence[float] | Floats) -> Self:
-        """The sequence with more scores, in their order."""
-        sequence = self
-        for score in checked_unit(scores).tolist():
-            sequence = sequence._next(score)
-        return sequence
 
     def _next(self, x: float) -> Self:
         t = self.n + 1
@@ -193,7 +207,7 @@ class Bernstein(_Sequence):
 
 
 @dataclass(frozen=True, slots=True)
-class Asymptotic(_Sequence):
+class Asymptotic(_OneByOne):
     """An asymptotic sequence, for scores without ends: right only when there are many.
 
     Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
@@ -210,6 +224,7 @@ class Asymptotic(_Sequence):
         (11.8, 12.2)
     """
 
+    in_unit = False
     level: float = 0.95
     tight_at: float = 1000.0
     n: int = 0
@@ -229,13 +244,6 @@ class Asymptotic(_Sequence):
         centre = self.total / self.n
         half = asymptotic_half_width(self.n, self.spread / self.n, self.level, self.tight_at)
         return centre - half, centre + half
-
-    def update(self, scores: Sequence[float] | Floats) -> Self:
-        """The sequence with more scores, in their order."""
-        sequence = self
-        for score in checked_finite(scores).tolist():
-            sequence = sequence._next(score)
-        return sequence
 
     def _next(self, x: float) -> Self:
         n, total = self.n + 1, self.total + x

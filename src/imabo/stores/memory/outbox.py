@@ -86,7 +86,7 @@ class MemoryOutbox(Outbox):
             known = self._all.webhooks.get(webhook_id)
             if known is None:
                 return None
-            event = self._all.list_event("webhook tested", webhook_data(known), at)
+            event = self._all.add_event("webhook tested", webhook_data(known), at, is_told=False)
             return self._all.queue(known, event)
 
     def deliveries(

@@ -342,21 +342,6 @@ class AllRows:
 
     # --- what happened, and whom to tell ------------------------------------------------------
 
-    def list_event(
-        self,
-        kind: str,
-        data: Mapping[str, Any],
-        at: float,
-        study: str | None = None,
-        record: StudyRecord | None = None,
-    ) -> EventRecord:
-        """Put an event into the list; one of a study has its record."""
-        self._n_events += 1
-        ends = None if record is None else record.reward_range
-        event = EventRecord(self._n_events, study, kind, at, data, ends)
-        self.events.append((None if record is None else record.token, event))
-        return event
-
     def add_event(
         self,
         kind: str,
@@ -364,10 +349,15 @@ class AllRows:
         at: float,
         study: str | None = None,
         record: StudyRecord | None = None,
+        *,
+        is_told: bool = True,
     ) -> EventRecord:
-        """As ``list_event``, and queue its deliveries."""
-        event = self.list_event(kind, data, at, study, record)
-        if not is_quiet():
+        """Put an event into the list, and queue its deliveries; one of a study has its record."""
+        self._n_events += 1
+        ends = None if record is None else record.reward_range
+        event = EventRecord(self._n_events, study, kind, at, data, ends)
+        self.events.append((None if record is None else record.token, event))
+        if is_told and not is_quiet():
             for webhook in self.webhooks.values():
                 if wants(webhook, event):
                     self.queue(webhook, event)
