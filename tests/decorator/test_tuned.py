@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import inspect
 from typing import Any
 
 import pytest
 
-from imabo import Choice, Int, Space, Study, tuned
-from tests.decorator.told import DEFAULT, rewards
+from imabo import Choice, Int, Signal, Space, Study, tuned
+from tests.decorator.told import DEFAULT, SPACE, rewards
 
 
 def test_arguments_come_from_the_configuration_and_the_reward_goes_to_its_pull(
@@ -119,3 +121,36 @@ def test_a_key_names_the_pull(study: Study) -> None:
     answer("q", "r-1", imabo_key="r-2")  # a name of this very call counts first
     assert study.ask(key="r-2").id == answer.last.pull.id
     assert study.n_pulls == 2
+
+
+def test_what_can_be_called_can_be_tuned(study: Study) -> None:
+    class Assistant:
+        async def __call__(self, question: str, *, model: str, temperature: float) -> str:
+            return model
+
+    def answer(question: str, *, model: str, temperature: float) -> str:
+        return model
+
+    part = tuned(study)(functools.partial(answer, "why?"))
+    assert part() == part.last.config["model"]
+    whole: Any = tuned(study)(Assistant())
+
+    async def handle() -> bool:
+        return bool(await whole("why?") == whole.last.config["model"])
+
+    assert asyncio.run(handle())
+    assert study.n_pulls == 2
+
+
+def test_signals_are_told_with_the_reward() -> None:
+    study = Study.create("s", SPACE, signals={"latency_s": Signal(low=0.0)})
+
+    @tuned(study)
+    def answer(*, model: str, temperature: float) -> str:
+        return model
+
+    answer()
+    last = answer.last
+    last.tell(True, signals={"latency_s": last.latency_s or 0.0})
+    assert last.pull is not None
+    assert study.pull(last.pull.id).signals == {"latency_s": last.latency_s}

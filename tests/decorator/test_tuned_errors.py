@@ -70,3 +70,27 @@ def test_a_study_that_fails_gives_the_default(
     assert study.n_rewards == 0
     with pytest.raises(StoreError):
         strict()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_judge_of_errors_that_fails_itself_does_not_hide_the_error(
+    study: Study, caplog: pytest.LogCaptureFixture, is_async: bool
+) -> None:
+    def judge(error: Exception) -> float:
+        raise KeyError("status")
+
+    @tuned(study, on_error=judge)
+    def answer(*, model: str, temperature: float) -> None:
+        raise Broken
+
+    @tuned(study, on_error=judge)
+    async def awaited(*, model: str, temperature: float) -> None:
+        raise Broken
+
+    def run() -> None:
+        asyncio.run(awaited()) if is_async else answer()
+
+    with pytest.raises(Broken), caplog.at_level(logging.WARNING):
+        run()
+    assert "was not told: KeyError('status')" in caplog.text
+    assert rewards(study) == [None]

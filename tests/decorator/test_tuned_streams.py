@@ -138,3 +138,47 @@ def test_asynchronous_streams(study: Study) -> None:
     asyncio.run(main())
     assert cleaned == [3, 2, 5]
     assert rewards(study) == [1.0, 0.0, None]
+
+
+def test_streams_that_are_read_in_turns_know_which_one_runs(study: Study) -> None:
+    @tuned(study)
+    def answer(*, model: str, temperature: float) -> Iterator[bool]:
+        for _ in range(3):
+            yield answer.last.config["temperature"] == temperature
+
+    one, two = answer(), answer()
+    seen = [next(stream) for stream in (one, two, one, two, one)]
+    assert seen == [True] * 5
+
+
+def test_a_stream_that_gets_no_pull_has_ended(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "ask", lambda **given: 1 / 0)
+
+    @tuned(study)
+    def answer(*, model: str, temperature: float) -> Iterator[str]:
+        yield model
+
+    stream: Any = answer()
+    with pytest.raises(ZeroDivisionError):
+        next(stream)
+    assert (stream.call.outcome, list(stream)) == ("raised", [])
+
+
+def test_an_error_that_is_thrown_before_the_first_item_asks_for_nothing(study: Study) -> None:
+    @tuned(study, on_error=0.0)
+    def answer(*, model: str, temperature: float) -> Iterator[str]:
+        yield model
+
+    @tuned(study, on_error=0.0)
+    async def awaited(*, model: str, temperature: float) -> AsyncIterator[str]:
+        yield model
+
+    stream: Any = answer()
+    with pytest.raises(Broken):
+        stream.throw(Broken())
+    other: Any = awaited()
+    with pytest.raises(Broken):
+        asyncio.run(other.athrow(Broken()))
+    assert study.n_pulls == 0

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import sys
 import threading
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -109,3 +110,93 @@ def test_a_call_that_is_cancelled_is_no_error(study: Study) -> None:
     asyncio.run(main())
     assert seen[0].outcome == "abandoned"
     assert rewards(study) == [None]
+
+
+def test_a_call_that_gets_no_pull_is_the_last_one_and_not_the_call_before_it(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reward for what was served in its place must not go to the request before it."""
+
+    @tuned(study)
+    def answer(*, model: str, temperature: float) -> None: ...
+
+    answer()
+    monkeypatch.setattr(study, "ask", lambda **given: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        answer()
+    assert (answer.last.pull, answer.last.outcome) == (None, "raised")
+    answer.last.tell(0.0)  # dropped
+    assert rewards(study) == [None]
+
+
+def test_a_call_that_is_cancelled_while_it_asks_is_the_last_one(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+    ask = study.ask
+
+    def slow_ask(**given: Any) -> Any:
+        asked.set()
+        assert go_on.wait(10.0)
+        return ask(**given)
+
+    @tuned(study)
+    async def answer(*, model: str, temperature: float) -> None: ...
+
+    async def handle() -> Any:
+        await answer()
+        monkeypatch.setattr(study, "ask", slow_ask)
+        try:
+            await answer()
+        except asyncio.CancelledError:
+            answer.last.tell(0.0)
+            return answer.last
+
+    async def main() -> Any:
+        task = asyncio.create_task(handle())
+        await asyncio.to_thread(asked.wait, 10.0)
+        task.cancel()
+        seen = await task
+        go_on.set()
+        return seen
+
+    seen = asyncio.run(main())
+    assert (seen.pull, seen.outcome) == (None, "abandoned")
+    assert set(rewards(study)) == {None}
+
+
+def test_many_threads_and_tasks_are_each_credited_with_their_own(study: Study) -> None:
+    """Plain calls, awaited ones and streams at once, on one study."""
+
+    @tuned(study)
+    def plain(*, model: str, temperature: float) -> float:
+        return temperature
+
+    @tuned(study)
+    async def streamed(*, model: str, temperature: float) -> AsyncIterator[float]:
+        await asyncio.sleep(0)
+        assert streamed.last.config["temperature"] == temperature
+        yield temperature
+        await asyncio.sleep(0)
+        assert streamed.last.config["temperature"] == temperature
+        yield temperature
+
+    def in_thread(_: int) -> None:
+        for _ in range(10):
+            value = plain()
+            plain.last.tell(value)
+
+    async def reader() -> None:
+        stream: Any = streamed()
+        value = 0.0
+        async for value in stream:  # noqa: B007
+            await asyncio.sleep(0)
+        stream.call.tell(value)
+
+    async def main() -> None:
+        threads = [asyncio.to_thread(in_thread, n) for n in range(4)]
+        await asyncio.gather(*threads, *(reader() for _ in range(20)))
+
+    asyncio.run(main())
+    assert study.n_rewards == study.n_pulls == 60
+    assert all(pull.reward == pull.config["temperature"] for pull in study)
