@@ -151,7 +151,7 @@ FIRST_ERRORS: Final[dict[Callable[[], None], Said]] = {
     changed_space_by_client: Said(
         "already a study named 's'",
         "\n.*'huge' is added\n.*'large' is removed\n.*'temperature' is removed",
-        'if_changed="update".*if_changed="keep"',
+        r'if_changed="update".*if_changed="keep".*client\.open',
     ),
     bad_default: Said("default.*'model' was given 'smal'", "did you mean 'small'", "small.*large"),
     bad_default_of_a_function: Said("default.*'temperatur'", "no such parameter", "'temperature'"),

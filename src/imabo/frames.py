@@ -28,6 +28,7 @@ TABLES: Final = ("pulls", "arms", "events")
 _CHUNK: Final = 20_000  # rows that are turned into columns together
 _TOP: Final = 5  # arms in a notebook
 _TIMES: Final = frozenset({"served_at", "rewarded_at", "admitted_at", "at"})
+_FLOATS: Final = frozenset({"reward", "mean", "propensity"})
 _TEXTS: Final = frozenset({"context", "data", "signals"})  # JSON, because they may be anything
 
 
@@ -110,8 +111,8 @@ def pandas_of(columns: Columns) -> pandas.DataFrame:
             dtype = "boolean" if None in values else "bool"
         elif kinds == {int}:
             dtype = "Int64" if None in values else "int64"
-        elif kinds and kinds <= {int, float}:
-            dtype = "float64"
+        elif name in _FLOATS or (kinds and kinds <= {int, float}):
+            dtype = "float64"  # also where nothing was told yet
         if dtype is not None:
             frame[name] = frame[name].astype(dtype)
     return frame
@@ -137,7 +138,7 @@ def arrow_of(columns: Columns, kinds: Mapping[str, str]) -> pyarrow.Table:
             wanted = types[kind]
         elif name in whole or (name == "id" and "origin" in columns):
             wanted = types["int"]
-        elif name in ("reward", "mean", "propensity"):
+        elif name in _FLOATS:
             wanted = types["float"]
         else:
             wanted = types["str"]

@@ -90,3 +90,43 @@ def test_a_file_that_is_wrong_says_what_is(
     assert done.code == 1
     assert re.search(words, done.err, re.DOTALL), done.err
     assert "Traceback" not in done.err
+
+
+def test_a_changed_file_is_refused_updated_or_kept(anywhere: Imabo, folder: Path) -> None:
+    file = folder / "study.toml"
+    file.write_text(TOML)
+    assert anywhere("create", "study.toml").code == 0
+    file.write_text(TOML.replace("3600", "60").replace('"large"]', '"huge"]'))
+    refused = anywhere("create", "study.toml")
+    assert refused.code == 1
+    for words in ("'huge' is added", "3600.0 becomes 60.0", "--if-changed update", "keep"):
+        assert words in refused.err, refused.err
+    kept = anywhere("create", "study.toml", "--if-changed", "keep", "--json")
+    assert kept.json["window_s"] == 3600.0
+    new = anywhere("create", "study.toml", "--if-changed", "update", "--revision", "7", "--json")
+    assert (new.json["window_s"], new.json["revision"]) == (60.0, 7)
+    file.write_text(TOML)
+    old = anywhere("create", "study.toml", "--if-changed", "update", "--revision", "6", "--json")
+    assert (old.json["window_s"], old.json["revision"]) == (60.0, 7)
+
+
+def test_a_file_declares_the_control(anywhere: Imabo, folder: Path) -> None:
+    control = """
+exposure = 0.5
+
+[control]
+config = {model = "small", passages = 3}
+share = 0.2
+
+[guardrail]
+margin = 0.05
+"""
+    head, _, space = TOML.partition("\n[space.model]")
+    (folder / "study.toml").write_text(f"{head}\n{control}\n[space.model]{space}")
+    made = anywhere("create", "study.toml", "--json")
+    assert made.code == 0, made.err
+    assert made.json["rollout"]["control"]["share"] == 0.2
+    assert made.json["rollout"]["exposure"] == 0.5
+    wrong = control.replace("share", "shere")
+    (folder / "study.toml").write_text(f"{head}\n{wrong}\n[space.model]{space}")
+    assert "a table with config and share" in anywhere("create", "study.toml").err

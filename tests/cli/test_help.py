@@ -124,12 +124,24 @@ def test_arms_can_be_sorted_by_everything_that_insight_sorts_by() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("sho", "show"), ("exprot", "export"), ("keys craete", "create")]
+    ("typed", "meant"),
+    [("sho", "show"), ("exprot", "export"), ("keys craete", "create"), ("list", "studies")],
 )
 def test_a_command_that_is_nearly_one_is_named(typed: str, meant: str, imabo: Imabo) -> None:
     done = imabo(*typed.split())
     assert (done.code, f"did you mean {meant!r}?" in done.err) == (2, True)
     assert "did you mean" not in imabo("zzz").err
+
+
+def test_an_option_that_is_nearly_one_is_named_by_its_command(imabo: Imabo) -> None:
+    done = imabo("demo", "--roundz", "3")
+    assert done.code == 2
+    assert "unrecognized arguments: --roundz 3; did you mean '--rounds'?" in done.err
+    assert "For how it goes: imabo demo --help" in done.err
+    assert (
+        "did you mean '--name'?"
+        in imabo("keys", "create", "--name=x", "--role=reader", "--nmae=y").err
+    )
 
 
 def test_a_study_that_is_nearly_one_is_named(anywhere: Imabo) -> None:

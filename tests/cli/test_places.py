@@ -121,3 +121,10 @@ def test_the_help_says_that_a_key_is_better_kept_in_the_environment(
         Imabo(capsys)("show", "--help")
     text = " ".join(capsys.readouterr().out.split())
     assert "better in IMABO_KEY, because others on this machine can see" in text
+
+
+def test_an_address_without_its_scheme_is_told_with_one(imabo: Imabo) -> None:
+    done = imabo("studies", "--url", "127.0.0.1:8766")
+    assert done.code == 2
+    assert "--url is '127.0.0.1:8766'" in done.err
+    assert "did you mean 'http://127.0.0.1:8766'?" in done.err

@@ -48,3 +48,11 @@ def test_a_key_of_several_shows_all_and_takes_a_part(anywhere: Imabo, asked: Stu
     told = anywhere("tell", STUDY, STRANGE, "1", "--by-key", "--part=1", "--json").json
     assert (told["part"], told["reward"]) == (1, 1.0)
     assert anywhere("pull", STUDY, "x-1", "--part=1", "--json").error["code"] == "invalid_setting"
+
+
+def test_a_thumb_is_a_reward_and_other_words_are_explained(anywhere: Imabo, asked: Study) -> None:
+    pull = asked.ask()
+    assert anywhere("tell", STUDY, pull.id, "true", "--json").json["reward"] == 1.0
+    refused = anywhere("tell", STUDY, pull.id, "good")
+    assert refused.code == 2
+    assert "'good' is not a number: a reward is one in the study's range, or true" in refused.err

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from imabo.demo.picture import Moment, draw_rewards
-from imabo.demo.typical import Ended, main, middle
+from imabo.demo.live_study import Embedded
+from imabo.demo.picture import POINTS, Moment, draw_rewards
+from imabo.demo.running import TYPICAL_SEED
+from imabo.demo.traffic import Inbox, serve
+from imabo.demo.typical import ROUNDS, Ended, ended, main, middle
+from imabo.demo.world import World
 
 SVG = "{http://www.w3.org/2000/svg}"
+ROOT = Path(__file__).parents[2]
+PICTURE = ROOT / "docs/images/demo.svg"
+STALE = (
+    "the demo decides otherwise than in docs/images/demo.svg. Choose its seed again, draw it, and "
+    "write docs/demo.md and the README anew: python -m imabo.demo.typical choose; ... picture"
+)
+N_SEEN = 4  # points of a line that the fast test makes again
 
 
 def test_the_middle_run_is_the_median_and_the_lower_one_of_an_even_number() -> None:
@@ -51,3 +63,45 @@ def test_a_line_is_the_mean_of_each_part_of_the_requests() -> None:
     assert heights[0] > heights[-1]  # from the top
     assert "tuned 75%" in text
     assert "as today 50%" in text
+
+
+def points(svg: str, name: str) -> list[str]:
+    """The points of a line of a picture."""
+    (line,) = (one for one in ET.fromstring(svg).iter(f"{SVG}polyline") if one.get("id") == name)
+    return str(line.get("points")).split()
+
+
+def test_the_picture_in_the_readme_begins_as_the_demo_does_today() -> None:
+    """Its first requests are played again; what a policy does otherwise shows within them."""
+    n = N_SEEN * ROUNDS // POINTS
+    inbox = Inbox()
+    with closing(Embedded(None, TYPICAL_SEED)) as study:
+        replies = [serve(study, visit, inbox) for visit in World(ROUNDS, TYPICAL_SEED).visits[:n]]
+    tuned, control = (
+        [
+            (one.visit.n, one.visit.rate(one.config))
+            for one in replies
+            if one.is_control == is_control
+        ]
+        for is_control in (False, True)
+    )
+    # The axis of the picture ends with its last request.
+    drawn = draw_rewards(tuned, [*control, (ROUNDS, 0.0)], [], "")
+    text = PICTURE.read_text(encoding="utf-8")
+    assert f"seed {TYPICAL_SEED}: {ROUNDS:,} requests" in text
+    assert points(drawn, "tuned") == points(text, "tuned")[:N_SEEN], STALE
+    assert (
+        points(drawn, "control")[:-1]
+        == points(text, "control")[: len(points(drawn, "control")) - 1]
+    )
+
+
+@pytest.mark.long
+def test_the_picture_in_the_readme_is_the_run_of_today(tmp_path: Path) -> None:
+    """All of it, with what docs/demo.md says of it."""
+    out = tmp_path / "demo.svg"
+    main(["picture", "--out", str(out)])
+    assert out.read_text(encoding="utf-8") == PICTURE.read_text(encoding="utf-8"), STALE
+    end = ended(TYPICAL_SEED, ROUNDS)
+    said = (ROOT / "docs/demo.md").read_text(encoding="utf-8")
+    assert f"Seed {TYPICAL_SEED} ends with {end.final_rate:.3f}" in said, STALE

@@ -81,6 +81,7 @@ def test_pages_put_together_are_all_matching_arms_in_order(
         ("model=large", lambda row: row.config["model"] == "large"),
         ("  Model  =  LARGE ", lambda row: row.config["model"] == "large"),
         ("retired", lambda row: row.state == "retired"),
+        ("#1", lambda row: row.id == 1),
         (
             "model=small warmup",
             lambda row: (row.config["model"], row.origin) == ("small", "warmup"),

@@ -28,6 +28,11 @@ def test_changes_by_hand_are_listed_with_the_newest_first(open_page: OpenPage, a
     api.http.patch(f"{api.path}/arms/1", json={"state": "retired"})
     expect(rows.first).to_contain_text("configuration 1 was retired")
     expect(rows).to_have_count(8)
+    rows.first.get_by_role("button", name="configuration 1").click()
+    expect(page.get_by_label("Find configurations")).to_have_value("#1")
+    shown = page.locator(".arms tbody tr")
+    expect(shown).to_have_count(1)
+    expect(shown).to_have_attribute("data-arm", "1")
 
 
 @pytest.mark.parametrize("scheme", first(1, ["light", "dark"]))

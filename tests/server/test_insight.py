@@ -116,6 +116,18 @@ def test_a_preview_says_what_a_change_would_retire_and_changes_nothing(filled: A
     assert {row["id"] for row in gone} == small
 
 
+def test_a_preview_of_what_the_control_does_not_allow_is_refused(http: httpx.Client) -> None:
+    """As the change itself would be, which nobody should find out after the preview."""
+    control = {"config": {"model": "small", "x": 0.5}, "share": 0.1}
+    api = Api(http, "compared", control=control)
+    space = api.read()["space"]
+    space["parameters"][0]["values"] = ["large"]
+    answer = http.post(f"{api.path}/space/preview", json={"space": space})
+    assert answer.status_code == 422
+    assert "does not allow the control" in answer.json()["what"]
+    assert http.patch(api.path, json={"space": space}).json()["what"] == answer.json()["what"]
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [

@@ -174,3 +174,11 @@ def test_a_file_of_before_has_no_revision_and_may_be_declared(tmp_path: Path) ->
             "reward_range": [0.0, 1.0],
             "window_s": None,
         }
+
+
+def test_a_refused_declaration_shows_one_error_and_not_the_way_there() -> None:
+    """Before it, a traceback would show that the name is taken, with other advice."""
+    store = Study.create("s", Space(x=Float(0.0, 1.0))).store
+    with pytest.raises(StudyExists) as caught:
+        Study.create("s", Space(x=Float(0.0, 2.0)), store=store)
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)

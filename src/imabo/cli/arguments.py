@@ -37,6 +37,16 @@ def number_or_none(text: str) -> float | None:
     return None if text == "none" else float(text)
 
 
+def reward(text: str) -> float:
+    """A reward: a number, or a thumb."""
+    thumb = {"true": 1.0, "false": 0.0}.get(text.lower())
+    try:
+        return float(text) if thumb is None else thumb
+    except ValueError:
+        why = f"{text!r} is not a number: a reward is one in the study's range, or true or false"
+        raise argparse.ArgumentTypeError(why) from None
+
+
 def whole(low: int, high: int) -> Callable[[str], float]:
     """Whole numbers within these."""
     return between(int, low, high, "whole number")
@@ -82,6 +92,17 @@ def count(name: str, low: int, high: int, default: int | None, meaning: str) -> 
 TOP: Final = count("--top", 0, 1000, 10, "arms to list (%(default)s)")
 ARMS: Final = takes(
     "arms", "its id; see: imabo arms", metavar="ARM", nargs="+", type=whole(0, 10**18)
+)
+
+
+DECLARING: Final = (
+    takes(
+        "--if-changed",
+        "error names the difference, update applies it, keep goes on without it (%(default)s)",
+        choices=("error", "update", "keep"),
+        default="error",
+    ),
+    count("--revision", 0, 10**18, None, "of the declaration, such as a build number"),
 )
 
 

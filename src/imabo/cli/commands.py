@@ -7,6 +7,7 @@ from typing import Final
 
 from imabo.cli.arguments import (
     ARMS,
+    DECLARING,
     PLACE,
     STUDY,
     TOP,
@@ -176,12 +177,15 @@ _STEP_IN: Final = [
         "make a study from a file that declares it",
         "Makes a study, or finds that it is there already, from a TOML or JSON file with name, "
         "space, and what Study.create takes besides: forbid, reward_range, window_s, policy, "
-        "oracle, seed, signals, objective. In TOML a parameter is a table:\n\n"
+        "oracle, seed, signals, objective, control (config and share), exposure, guardrail, "
+        "revision. In TOML a parameter is a table:\n\n"
         '[space.model]  type = "choice", values = ["small", "large"]\n\n'
-        "The space may also have the form that imabo space --json prints.",
+        "The space may also have the form that imabo space --json prints. For a study that was "
+        "declared otherwise, --if-changed says what to do.",
         "imabo create study.toml",
         takes("file", "TOML, or JSON where its name ends in .json (- for stdin)", metavar="FILE"),
         takes("--name", "for the study; by default the one in the file"),
+        *DECLARING,
         *PLACE,
     ),
     TELL,

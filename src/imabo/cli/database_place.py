@@ -10,6 +10,7 @@ from typing import Any, Final
 from imabo import insight
 from imabo.cli.places import TableQuery
 from imabo.documents import Document, study_document
+from imabo.engine.rollouts import check_allowed
 from imabo.errors import UnknownStudy
 from imabo.events import events_page
 from imabo.space import Space
@@ -67,7 +68,8 @@ class DatabasePlace:
         return insight.report(self._read(name))
 
     def preview_space(self, name: str, space: Space) -> Document:
-        """What another space would do to the arms."""
+        """What another space would do to the arms; one that would be refused is."""
+        check_allowed(self.named(name).rollout, space)
         return asdict(insight.preview_space(self._read(name), space))
 
     def events(

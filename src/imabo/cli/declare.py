@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from imabo.checks import stored_oracle, stored_policy
 from imabo.cli.files import bytes_of, json_of, unreadable
 from imabo.cli.output import clean, count, say, write_json
 from imabo.cli.places import service_of, service_url, store_of
+from imabo.control import Control
 from imabo.documents import Document, study_document
-from imabo.errors import InvalidSetting, InvalidSpace
+from imabo.errors import InvalidSetting, InvalidSpace, StudyExists
+from imabo.evaluation import Guardrail
 from imabo.space import Space
 from imabo.space.scalars import show
 from imabo.spelling import closest
@@ -20,7 +24,7 @@ from imabo.study import Study
 
 _FIELDS: Final = (
     "name", "space", "forbid", "policy", "oracle", "seed", "reward_range", "window_s",
-    "signals", "objective",
+    "signals", "objective", "control", "exposure", "guardrail", "revision",
 )  # fmt: skip
 
 
@@ -33,14 +37,15 @@ def create(options: argparse.Namespace) -> None:
         raise InvalidSetting(
             f"{options.file} has no name", "a study needs one", 'add name = "..." or pass --name'
         )
-    url = service_url(options)
-    if url is None:
-        with store_of(options, may_create=True) as store:
-            Study.create(name, store=store, **settings).close()
-            study: Document = study_document(store.load(name))
-    else:
-        with service_of(options, url) as place:
-            study = place.create(name, settings)
+    if options.revision is not None:
+        settings["revision"] = options.revision
+    settings["if_changed"] = options.if_changed
+    try:
+        study = _created(options, name, settings)
+    except StudyExists as error:
+        fix = re.sub(r'if_changed="(\w+)"', r"--if-changed \1", error.fix)
+        fix = re.sub(r"; Study\.open\(.*? needs no declaration", "", fix)
+        raise StudyExists(error.what, error.why, fix) from None
     if options.json:
         write_json(study)
         return
@@ -48,6 +53,16 @@ def create(options: argparse.Namespace) -> None:
         f"{clean(study['name'])} is there: {count(len(study['space']['parameters']))} parameters, "
         f"{count(study['n_pulls'])} requests so far"
     )
+
+
+def _created(options: argparse.Namespace, name: str, settings: dict[str, Any]) -> Document:
+    url = service_url(options)
+    if url is not None:
+        with service_of(options, url) as place:
+            return place.create(name, settings)
+    with store_of(options, may_create=True) as store:
+        Study.create(name, store=store, **settings).close()
+        return study_document(store.load(name))
 
 
 def read(path: str) -> Any:
@@ -94,7 +109,22 @@ def declaration(document: Any) -> dict[str, Any]:
                 why = "it must be the name of one, or a table with its type"
                 raise InvalidSetting(f"{part} is {show(given)}", why, 'write {type = "..."}')
             found[part] = restored(None, given)
+    for part, made in (("control", Control), ("guardrail", Guardrail)):
+        if part in found:
+            found[part] = _made(part, made, found[part])
     return found
+
+
+def _made(name: str, made: Callable[..., Any], given: object) -> Any:
+    """A control or a guardrail from its table."""
+    known = list(inspect.signature(made).parameters)
+    if not isinstance(given, Mapping) or not given.keys() <= set(known):
+        raise InvalidSetting(
+            f"{name} is {show(given)}",
+            f"it must be a table with {' and '.join(known)}",
+            f"write [{name}] with these below it",
+        )
+    return made(**({"config": None} if "config" in known else {}) | given)
 
 
 def _space(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,12 @@ from typing import Any, Final, NamedTuple, NoReturn
 from imabo.cli.exits import MEANINGS, UsageError
 from imabo.spelling import closest
 
-_CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+_CHOICE: Final = re.compile(r"(.*?)invalid choice: '([^']*)' \(choose from (.*)\)")
+_OTHER_WORDS: Final = {  # what other programs call a command of ours
+    "list": "studies", "ls": "studies", "status": "show", "start": "serve", "run": "serve",
+    "up": "serve", "new": "create", "init": "create", "rm": "delete", "remove": "delete",
+    "stop": "pause", "proxy": "gateway", "reward": "tell", "feedback": "tell", "log": "events",
+}  # fmt: skip
 
 Subparsers = Any  # argparse has no public name for it
 
@@ -63,9 +68,25 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Refuse the command line; a word that looks like another may be that one."""
         if wrong := _CHOICE.search(message):
-            close = closest(wrong[1], re.findall(r"[\w-]+", wrong[2]))
+            known = re.findall(r"[\w-]+", wrong[3])
+            is_command = wrong[1] == "argument command: "
+            close = _OTHER_WORDS.get(wrong[2]) if is_command else None
+            close = close or closest(wrong[2], known)
+            if is_command:  # the list of them is long, and the help has it in groups
+                message = f"there is no command {wrong[2]!r}"
             message += "" if close is None else f"; did you mean {close!r}?"
         raise UsageError(message, self.prog, self.format_usage())
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what a command does not take is refused by that command, not by ``imabo``."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            options = (one.partition("=")[0] for one in rest if one.startswith("-"))
+            near = (closest(one, self._option_string_actions) for one in options)
+            close = next((one for one in near if one is not None), None)
+            meant = "" if close is None else f"; did you mean {close!r}?"
+            self.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
+        return found, rest
 
 
 class _TopParser(Parser):

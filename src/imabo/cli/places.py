@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from imabo.cli.exits import UsageError
 from imabo.errors import StoreError
 from imabo.server.settings import read_settings
+from imabo.space.scalars import show
 from imabo.stores import Store, open_store
 
 if TYPE_CHECKING:
@@ -76,7 +77,11 @@ def service_url(options: argparse.Namespace) -> str | None:
             options.command,
         )
     if url and not url.startswith(("http://", "https://")):
-        raise UsageError(f"{named} is not the http or https address of a service", options.command)
+        near = "" if "://" in url else f"; did you mean 'http://{url}'?"
+        raise UsageError(
+            f"{named} is {show(url)}, which is not the http or https address of a service{near}",
+            options.command,
+        )
     if options.key and not url:
         raise UsageError("--key is for a service; give its address with --url", options.command)
     return url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from imabo.cli.arguments import STUDY, command, count, flag, takes
+from imabo.cli.arguments import STUDY, command, count, flag, reward, takes
 
 _PULL: Final = (
     takes("pull", "its id; with --by-key, your own key of the request", metavar="PULL"),
@@ -28,7 +28,12 @@ TELL: Final = command(
     "imabo tell support-answers request-17 0.8 --by-key",
     *STUDY,
     *_PULL,
-    takes("reward", "a number in the study's range", type=float, metavar="REWARD"),
+    takes(
+        "reward",
+        "a number in the study's range; true is 1, false is 0",
+        type=reward,
+        metavar="REWARD",
+    ),
     takes(
         "--signal",
         "a signal of the same request, recorded with the reward; may be given several times",

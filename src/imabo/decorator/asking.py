@@ -110,21 +110,22 @@ class Asking:
 
     def tell_error(self, pull: Pull | None, error: Exception) -> None:
         """Tell what an exception counts as; whatever comes of it, the exception goes on."""
-        if (reward := self._reward_of(pull, error)) is not None and pull is not None:
-            try:
+        try:
+            if (reward := self._reward_of(pull, error)) is not None and pull is not None:
                 self.study.tell(pull.id, reward)
-            except Exception as refused:
-                _log.warning("the reward of an exception was not told: %s", refused)
+        except Exception as refused:
+            _log.warning("the reward of an exception was not told: %s", _said(refused))
 
     async def tell_error_awaited(self, pull: Pull | None, error: Exception) -> None:
         """The same, without holding up the event loop."""
         if not self.is_awaited:
             await asyncio.to_thread(self.tell_error, pull, error)
-        elif (reward := self._reward_of(pull, error)) is not None and pull is not None:
-            try:
+            return
+        try:
+            if (reward := self._reward_of(pull, error)) is not None and pull is not None:
                 await self.study.tell(pull.id, reward)
-            except Exception as refused:
-                _log.warning("the reward of an exception was not told: %s", refused)
+        except Exception as refused:
+            _log.warning("the reward of an exception was not told: %s", _said(refused))
 
     def checked(self, reward: object) -> float:
         """A reward that the study would take, as far as that is known here."""
@@ -165,3 +166,8 @@ class Asking:
             except ImaboError as error:
                 what = f"on_error is {show(self._on_error)}"
                 raise InvalidSetting(what, error.why, "pass a reward of its range") from None
+
+
+def _said(error: Exception) -> str:
+    """An error of ours says what it is; one of a caller's own ``on_error`` may be a bare text."""
+    return str(error) if isinstance(error, ImaboError) else repr(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
 
 from imabo.arms import Pull
@@ -52,13 +53,14 @@ class TunedCall(Generic[Told]):
         """The configuration of the pull."""
         return {} if self.pull is None else self.pull.config
 
-    def tell(self, reward: float) -> Told:
-        """Tell the reward of this call, as ``study.tell`` does for its pull.
+    def tell(self, reward: float, *, signals: Mapping[str, float] | None = None) -> Told:
+        """Tell the reward of this call, as ``study.tell`` does for its pull, and signals with it.
 
         With a study of an ``AsyncClient`` it is under way when this returns, and the task that is
         returned may be awaited. The reward of a call that is not counted is dropped.
         """
         value = self._asking.checked(reward)
+        told_with = {} if signals is None else {"signals": dict(signals)}
         if self.outcome == "waiting":
             raise UnknownPull(
                 f"a call of {self._name} has no pull yet",
@@ -67,18 +69,18 @@ class TunedCall(Generic[Told]):
             )
         told: Any = None
         if self._asking.is_awaited:
-            told = asyncio.get_running_loop().create_task(self._told(value))
+            told = asyncio.get_running_loop().create_task(self._told(value, told_with))
             _tasks.add(told)
             told.add_done_callback(_tasks.discard)
         elif self.is_counted and self.pull is not None:
-            self._asking.study.tell(self.pull.id, value)
+            self._asking.study.tell(self.pull.id, value, **told_with)
             self._note(self.pull, value)
         result: Told = told
         return result
 
-    async def _told(self, value: float) -> None:
+    async def _told(self, value: float, told_with: Mapping[str, Any]) -> None:
         if self.is_counted and self.pull is not None:
-            await self._asking.study.tell(self.pull.id, value)
+            await self._asking.study.tell(self.pull.id, value, **told_with)
             self._note(self.pull, value)
 
     def _note(self, pull: Pull, value: float) -> None:

@@ -21,41 +21,48 @@ class TunedStream(Generator[Any, Any, Any]):
         call: TunedCall[Any],
         begin: Callable[[], Generator[Any, Any, Any]],
         fail: Callable[[Exception], None],
+        show: Callable[[TunedCall[Any]], object],
     ) -> None:
         self.call = call
         self._begin = begin
         self._fail = fail
+        self._show = show  # whoever runs now is the last call
         self._items: Generator[Any, Any, Any] | None = None
 
     def send(self, value: Any) -> Any:
         """The next item."""
-        items = self._begun()
+        if self._items is None:
+            try:
+                self._items = self._begin()
+            except BaseException:
+                self.close()
+                raise
+        items = self._items
         return self._step(lambda: items.send(value), None)
 
     def throw(self, *error: Any) -> Any:
-        """Raise an error where the generator waits."""
-        items = self._begun()
+        """Raise an error where the generator waits; one that has not begun asks for nothing."""
+        items = self._begun_or_none()
         return self._step(lambda: items.throw(*error), error[-1])
 
     def close(self) -> None:
         """End the generator; its ``finally`` blocks run."""
         try:
-            if self._items is None:
-                nothing: list[Any] = []
-                self._items = (item for item in nothing)
-            self._items.close()
+            self._begun_or_none().close()
         finally:
             self.call.end("abandoned")
 
     def __del__(self) -> None:
         self.call.end("abandoned")
 
-    def _begun(self) -> Generator[Any, Any, Any]:
+    def _begun_or_none(self) -> Generator[Any, Any, Any]:
         if self._items is None:
-            self._items = self._begin()
+            nothing: list[Any] = []
+            self._items = (item for item in nothing)
         return self._items
 
     def _step(self, advance: Callable[[], Any], thrown: object) -> Any:
+        self._show(self.call)
         try:
             item = advance()
         except StopIteration:
@@ -82,40 +89,45 @@ class AsyncTunedStream(AsyncGenerator[Any, Any]):
         call: TunedCall[Any],
         begin: Callable[[], Awaitable[AsyncGenerator[Any, Any]]],
         fail: Callable[[Exception], Awaitable[None]],
+        show: Callable[[TunedCall[Any]], object],
     ) -> None:
         self.call = call
         self._begin = begin
         self._fail = fail
+        self._show = show
         self._items: AsyncGenerator[Any, Any] | None = None
 
     async def asend(self, value: Any) -> Any:
         """The next item."""
-        items = await self._begun()
-        return await self._step(items.asend(value), None)
+        if self._items is None:
+            try:
+                self._items = await self._begin()
+            except BaseException:
+                await self.aclose()
+                raise
+        return await self._step(self._items.asend(value), None)
 
     async def athrow(self, *error: Any) -> Any:
-        """Raise an error where the generator waits."""
-        items = await self._begun()
-        return await self._step(items.athrow(*error), error[-1])
+        """Raise an error where the generator waits; one that has not begun asks for nothing."""
+        return await self._step(self._begun_or_none().athrow(*error), error[-1])
 
     async def aclose(self) -> None:
         """End the generator; its ``finally`` blocks run."""
         try:
-            if self._items is None:
-                self._items = _nothing()
-            await self._items.aclose()
+            await self._begun_or_none().aclose()
         finally:
             self.call.end("abandoned")
 
     def __del__(self) -> None:
         self.call.end("abandoned")
 
-    async def _begun(self) -> AsyncGenerator[Any, Any]:
+    def _begun_or_none(self) -> AsyncGenerator[Any, Any]:
         if self._items is None:
-            self._items = await self._begin()
+            self._items = _nothing()
         return self._items
 
     async def _step(self, advance: Awaitable[T], thrown: object) -> T:
+        self._show(self.call)
         try:
             item = await advance
         except StopAsyncIteration:

@@ -6,7 +6,8 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, overload
@@ -49,6 +50,8 @@ class Tuned(Generic[P, R, Told]):
         context: Callable[..., object] | None,
     ) -> None:
         functools.update_wrapper(self, function)
+        if not hasattr(function, "__name__"):  # a partial, or an object that can be called
+            self.__name__ = type(function).__name__
         self._asking = asking
         self._key = key
         self._context = context
@@ -58,11 +61,14 @@ class Tuned(Generic[P, R, Told]):
         self._last: ContextVar[TunedCall[Told]] = ContextVar(f"last call of {self.__name__}")
         self._is_checked = False
         found: Any = self._call
-        if inspect.isasyncgenfunction(function):
+        body: Any = function
+        if not inspect.isroutine(function) and not isinstance(function, functools.partial):
+            body = type(function).__call__
+        if inspect.isasyncgenfunction(body):
             found = self._stream_awaited
-        elif inspect.isgeneratorfunction(function):
+        elif inspect.isgeneratorfunction(body):
             found = self._stream
-        elif inspect.iscoroutinefunction(function):
+        elif inspect.iscoroutinefunction(body):
             found = self._call_awaited
             _mark_coroutine_function(self)
         self._run = found
@@ -97,11 +103,11 @@ class Tuned(Generic[P, R, Told]):
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call = self._new_call(args, kwargs)
-        if not call.is_own:
-            call.pull = self._asking.ask(call.key, call.context)
-        ready = self._filled(call, args, kwargs)
-        self._begin(call)
         function: Any = self.__wrapped__
+        with self._beginning(call):
+            if not call.is_own:
+                call.pull = self._asking.ask(call.key, call.context)
+            ready = self._filled(call, args, kwargs)
         try:
             result = function(*args, **ready)
         except Exception as error:
@@ -116,11 +122,11 @@ class Tuned(Generic[P, R, Told]):
 
     async def _call_awaited(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call = self._new_call(args, kwargs)
-        if not call.is_own:
-            call.pull = await self._asking.ask_awaited(call.key, call.context)
-        ready = self._filled(call, args, kwargs)
-        self._begin(call)
         function: Any = self.__wrapped__
+        with self._beginning(call):
+            if not call.is_own:
+                call.pull = await self._asking.ask_awaited(call.key, call.context)
+            ready = self._filled(call, args, kwargs)
         try:
             result = await function(*args, **ready)
         except Exception as error:
@@ -138,30 +144,36 @@ class Tuned(Generic[P, R, Told]):
         function: Any = self.__wrapped__
 
         def begin() -> Generator[Any, Any, Any]:
-            if not call.is_own:
-                call.pull = self._asking.ask(call.key, call.context)
-            items: Generator[Any, Any, Any] = function(*args, **self._filled(call, args, kwargs))
-            self._begin(call)
+            with self._beginning(call):
+                if not call.is_own:
+                    call.pull = self._asking.ask(call.key, call.context)
+                ready = self._filled(call, args, kwargs)
+            items: Generator[Any, Any, Any] = function(*args, **ready)
             return items
 
+        def fail(error: Exception) -> None:
+            self._asking.tell_error(_counted(call), error)
+
         self._last.set(call)
-        return TunedStream(call, begin, lambda e: self._asking.tell_error(_counted(call), e))
+        return TunedStream(call, begin, fail, self._last.set)
 
     def _stream_awaited(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AsyncTunedStream:
         call = self._new_call(args, kwargs)
         function: Any = self.__wrapped__
 
         async def begin() -> AsyncGenerator[Any, Any]:
-            if not call.is_own:
-                call.pull = await self._asking.ask_awaited(call.key, call.context)
-            items: AsyncGenerator[Any, Any] = function(*args, **self._filled(call, args, kwargs))
-            self._begin(call)
+            with self._beginning(call):
+                if not call.is_own:
+                    call.pull = await self._asking.ask_awaited(call.key, call.context)
+                ready = self._filled(call, args, kwargs)
+            items: AsyncGenerator[Any, Any] = function(*args, **ready)
             return items
 
+        async def fail(error: Exception) -> None:
+            await self._asking.tell_error_awaited(_counted(call), error)
+
         self._last.set(call)
-        return AsyncTunedStream(
-            call, begin, lambda e: self._asking.tell_error_awaited(_counted(call), e)
-        )
+        return AsyncTunedStream(call, begin, fail, self._last.set)
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -213,8 +225,21 @@ class Tuned(Generic[P, R, Told]):
         kinds = [one.kind for one in self._signature.parameters.values()]
         return found is None and inspect.Parameter.VAR_KEYWORD in kinds
 
-    def _begin(self, call: TunedCall[Told]) -> None:
+    @contextmanager
+    def _beginning(self, call: TunedCall[Told]) -> Iterator[None]:
+        """Up to the start of the function; a call that does not get there is the last one, too.
+
+        Else a reward for what was served in its place would go to the call before it.
+        """
         self._last.set(call)
+        try:
+            yield
+        except Exception:
+            call.end("raised")
+            raise
+        except BaseException:  # cancelled while it asked, say
+            call.end("abandoned")
+            raise
         call.start()
 
     def _end(self, call: TunedCall[Told], outcome: Any) -> None:

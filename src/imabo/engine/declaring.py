@@ -267,8 +267,8 @@ class _Declaring:
             f"there is already a study named {show(name)}",
             "\n  - ".join([told, *lines]),
             f'choose: if_changed="update" {update}; if_changed="keep" goes on with the study as '
-            f"it is; Study.open({show(name)}, store=...) needs no declaration; or choose another "
-            "name",
+            f"it is; Study.open({show(name)}, store=...), or client.open({show(name)}) of a "
+            "client, needs no declaration; or choose another name",
         )
 
     def _what_update_does(self, is_same_revision: bool) -> str:

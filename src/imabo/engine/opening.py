@@ -19,7 +19,7 @@ from imabo.policies.base import Policy
 from imabo.replay import make_again, read_log
 from imabo.space import Space
 from imabo.stores import Store, open_store
-from imabo.stores.base import StudyRecord
+from imabo.stores.base import Change, StudyRecord
 
 Parts = tuple[Policy | None, Oracle | None]  # those that the caller gave
 Clock = Callable[[], float]
@@ -40,9 +40,7 @@ def created(
     if rollout is not None:
         first = first_change(Space.from_dict(record.space), rollout, record.created_at)
     with _opened(store) as found:
-        try:
-            found.create(record, first)
-        except StudyExists:
+        if not _is_new(found, record, first):
             replica = Replica(found, found.load(record.name), clock)
             settle(replica, Changes(replica), record, any_seed=any_seed, if_changed=if_changed)
             if if_changed == "keep":
@@ -52,6 +50,15 @@ def created(
             # The study is older than its first control. One that has had any keeps what it has.
             engine.rollouts.update(rollout.control, rollout.exposure, rollout.guardrail)
         return engine
+
+
+def _is_new(store: Store, record: StudyRecord, first: Change | None) -> bool:
+    """Make the study; False when it is there. What is wrong then is raised with nothing before."""
+    try:
+        store.create(record, first)
+    except StudyExists:
+        return False
+    return True
 
 
 def _of_the_study(parts: Parts, stored: StudyRecord) -> Parts:

@@ -20,6 +20,7 @@ from imabo.stores.base import SPARE
 MOST_ROWS: Final = 1000  # of one page of the table
 MOST_SHOWN: Final = 50  # arms of the figure
 _EQUALS: Final = re.compile(r"\s*=\s*")
+_NUMBER: Final = re.compile(r"#\d+")
 _LONG: Final = 10_000  # letters of a configuration that are searched
 STATES: Final = ("active", "paused", "retired")
 Sort = Literal[
@@ -127,7 +128,7 @@ def arm_table(
         descending: Whether the largest come first.
         states: Only arms in these states; None for all.
         text: Only arms whose id, origin, state or configuration has all of these words in it,
-            capitals or not; ``model=small`` finds a value of a parameter.
+            capitals or not; ``model=small`` finds a value of a parameter, ``#7`` the arm 7.
         offset: How many of the matching arms to leave out first.
         limit: At most so many rows, from 1 to 1,000.
 
@@ -233,6 +234,11 @@ def _matches(snapshot: StudySnapshot, states: Collection[str] | None, text: str)
             _EQUALS.sub("=", f"{one.id} {one.origin} {one.state} {config_text(one.config, _LONG)}")
             for one in known.records
         ]
-        found = [all(word in line for word in words) for line in map(str.casefold, lines)]
+        # The page writes numbers so; a configuration may have such a word as well.
+        numbered = {word for word in words if _NUMBER.fullmatch(word)}
+        found = [
+            all(word in line or (word in numbered and word[1:] == str(one.id)) for word in words)
+            for one, line in zip(known.records, map(str.casefold, lines), strict=True)
+        ]
         matching &= np.array(found, dtype=np.bool_)
     return matching

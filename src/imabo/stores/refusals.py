@@ -20,7 +20,8 @@ def study_exists(name: str) -> StudyExists:
     return StudyExists(
         f"there is already a study named {name!r} in this store",
         "names are unique in a store",
-        f"use Study.open({name!r}, store=...) to go on with it, or choose another name",
+        f"use Study.open({name!r}, store=...), or client.open({name!r}) of a client, to go on with "
+        "it, or choose another name",
     )
 
 

@@ -47,6 +47,9 @@ export class ArmTable {
       type: "button", "aria-pressed": String(this.states.has(state)), on: { click: () => this.toggle(state) },
     }, state));
     this.count = h("span", { class: "count", role: "status" });
+    this.order = h("span", {
+      class: "order", hidden: true, title: "By the mean reward that each exceeds with a chance of 9 in 10: a high mean of few rewards may be luck",
+    }, "surest first");
     this.heads = COLUMNS.map(([name, words, style]) => h("th", { scope: "col", role: "columnheader", class: style || null },
       h("button", { type: "button", data: { sort: name }, on: { click: () => this.sortBy(name) } }, words)));
     this.body = h("tbody", { role: "rowgroup" });
@@ -59,7 +62,7 @@ export class ArmTable {
       h("th", { scope: "col", role: "columnheader", class: "no-sort" }, h("span", { class: "visually-hidden" }, "Actions")));
     this.element = h("div", { class: "card table-card arms" },
       h("div", { class: "table-tools" }, this.search,
-        h("div", { class: "chips", role: "group", "aria-label": "Show only configurations that are" }, this.chips), this.count),
+        h("div", { class: "chips", role: "group", "aria-label": "Show only configurations that are" }, this.chips), this.count, this.order),
       h("div", { class: "scroll" }, h("table", { role: "table", "aria-label": "Configurations" },
         h("thead", { role: "rowgroup" }, head), this.body)),
       this.none, this.foot);
@@ -98,7 +101,9 @@ export class ArmTable {
     const isFiltered = this.text !== "" || this.states.size > 0;
     this.none.hidden = found.rows.length > 0;
     setText(this.none, isFiltered ? "No configuration matches." : "No configuration yet: the first request brings one.");
+    const isSure = this.sort === "sure" && this.descending && found.n > 1;
     setText(this.count, plural(found.n, "configuration"));
+    this.order.hidden = !isSure;
     this.foot.hidden = found.n <= AT_ONCE;
     setText(this.where, found.n ? `${whole(this.offset + 1)} to ${whole(this.offset + found.rows.length)} of ${whole(found.n)}` : "");
     this.back.disabled = this.offset === 0;
@@ -139,9 +144,13 @@ export class ArmTable {
 
   toggle(state) {
     if (!this.states.delete(state)) this.states.add(state);
-    STATES.forEach((one, i) => setAttr(this.chips[i], "aria-pressed", this.states.has(one) ? "true" : "false"));
+    this.showStates();
     this.offset = 0;
     this.ask();
+  }
+
+  showStates() {
+    STATES.forEach((one, i) => setAttr(this.chips[i], "aria-pressed", this.states.has(one) ? "true" : "false"));
   }
 
   typed() {
@@ -151,6 +160,17 @@ export class ArmTable {
       this.offset = 0;
       this.ask();
     }, TYPING_MS);
+  }
+
+  /** Show one configuration, by its number. */
+  find(arm) {
+    this.text = this.search.value = `#${arm}`;
+    this.states.clear();
+    this.showStates();
+    this.offset = 0;
+    this.element.scrollIntoView({ block: "start" });
+    this.search.focus({ preventScroll: true });
+    this.ask();
   }
 
   page(step) {

@@ -7,8 +7,10 @@ import { moment } from "./format.js";
 const MOST = 8;
 
 export class Happened {
-  constructor(study) {
+  /** @param {(arm: string) => void} find Shows a configuration in the table. */
+  constructor(study, find) {
     this.study = study;
+    this.find = find;
     this.rows = new Map(); // kept by what they say, so that nothing flickers
     this.list = h("ol", { class: "happened" });
     this.element = h("section", { class: "card", "aria-label": "What happened" }, h("h3", {}, "What happened"), this.list);
@@ -18,7 +20,7 @@ export class Happened {
     const { events } = await read(studyPath(this.study, `/events?limit=${MOST}`));
     const kept = new Map(events.reverse().map((event) => {
       const key = `${event.at} ${event.text}`;
-      return [key, this.rows.get(key) ?? row(event)];
+      return [key, this.rows.get(key) ?? row(event, this.find)];
     }));
     this.rows = kept;
     setChildren(this.list, ...kept.values());
@@ -26,16 +28,21 @@ export class Happened {
 }
 
 /** The API says arm where the page says configuration; texts with words of users stay as they are. */
-function forPeople(kind, data, text) {
+function forPeople(kind, data, text, find) {
   const isOurs = ["state", "arm", "arms", "control"].includes(kind) || (kind === "drift" && (data?.arm ?? null) !== null);
-  return isOurs ? text.replace(/\barm(s?)\b/g, "configuration$1") : text;
+  if (!isOurs) return [text];
+  // A number says little: a click on it shows the configuration.
+  return text.replace(/\barm(s?)\b/g, "configuration$1").split(/(\bconfiguration \d+)/).map((part) => {
+    const number = /^configuration (\d+)$/.exec(part)?.[1];
+    return number ? h("button", { type: "button", class: "link", on: { click: () => find(number) } }, part) : part;
+  });
 }
 
-function row({ kind, at, text, data }) {
+function row({ kind, at, text, data }, find) {
   const isDrift = kind === "drift";
   const isLoud = kind === "rolled back" || kind === "resumed";
   return h("li", { data: { kind } },
     h("time", { class: "soft small", datetime: at }, moment(at)),
     h("span", { class: "wrap" }, isDrift ? h("strong", { class: "noticed" }, icon(ICONS.change), "Change noticed: ") : null,
-      isLoud ? h("strong", {}, forPeople(kind, data, text)) : forPeople(kind, data, text)));
+      isLoud ? h("strong", {}, forPeople(kind, data, text, find)) : forPeople(kind, data, text, find)));
 }

@@ -45,7 +45,7 @@ export class Numbers {
     setText(this.pace, found.pulls_per_minute === null ? "" : `, ${rate(found.pulls_per_minute)} a minute lately`);
     setText(this.last, found.last_pull_at === null ? "none yet" : `last request ${ago(found.last_pull_at)}`);
     setText(this.configurations, whole(found.n_active));
-    setText(this.servable, `, ${whole(found.n_servable)} of them served, ${whole(found.n_arms)} ever`);
+    setText(this.servable, found.n_arms ? `, ${whole(found.n_servable)} of them served, ${whole(found.n_arms)} ever` : "");
   }
 }
 

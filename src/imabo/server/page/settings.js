@@ -38,16 +38,29 @@ export function clause(when) {
 const KINDS = { choice: "choice", float: "number", int: "whole number" };
 
 export function spaceTable(space) {
-  const rows = space.parameters.map((parameter) => h("tr", {},
-    h("th", { scope: "row", class: "wrap" }, parameter.name),
-    h("td", {}, parameter.type === "choice" && parameter.ordered ? "ordered choice" : KINDS[parameter.type]),
-    h("td", { class: "wrap" }, rangeOf(parameter)),
-    h("td", { class: "wrap" }, Object.keys(parameter.when || {}).length ? `when ${clause(parameter.when)}` : "always")));
-  const head = h("tr", {}, ["Parameter", "Kind", "Values", "Active"].map((word) => h("th", { scope: "col" }, word)));
+  const rows = space.parameters.map((parameter) => [
+    parameter.name,
+    parameter.type === "choice" && parameter.ordered ? "ordered choice" : KINDS[parameter.type],
+    rangeOf(parameter),
+    Object.keys(parameter.when || {}).length ? `when ${clause(parameter.when)}` : "always",
+  ]);
   const forbid = (space.forbid || []).map((one) => h("li", { class: "wrap" }, `Never: ${clause(one)}`));
   return [
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The parameters of the space" },
-      h("table", { class: "space-table" }, h("thead", {}, head), h("tbody", {}, rows))),
+      table(["Parameter", "Kind", "Values", "Active"], rows)),
     forbid.length ? h("ul", { class: "table-foot" }, forbid) : null,
   ];
+}
+
+/** A table whose rows become cards on a phone; roles say what it is when they are no table to CSS. */
+export function table(heads, rows) {
+  return h("table", { class: "space-table", role: "table" },
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, heads.map((word) => h("th", { scope: "col", role: "columnheader" }, word)))),
+    h("tbody", { role: "rowgroup" }, tableRows(heads, rows)));
+}
+
+export function tableRows(heads, rows) {
+  return rows.map(([name, ...cells]) => h("tr", { role: "row" },
+    h("th", { scope: "row", role: "rowheader", class: "wrap" }, name),
+    cells.map((text, i) => h("td", { role: "cell", class: "wrap", data: { label: heads[i + 1] } }, text))));
 }

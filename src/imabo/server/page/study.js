@@ -48,7 +48,7 @@ class StudyView {
     this.numbers = new Numbers();
     this.find = new Find(name);
     this.best = new Best();
-    this.happened = new Happened(name);
+    this.happened = new Happened(name, (arm) => this.table.find(arm));
     this.lift = new LiftTable();
     this.control = new Control(name, () => ({ space: this.study.space, best: this.overview?.best?.config }), () => this.changed());
     this.table = new ArmTable(name, params, (kept) => this.keep(kept), () => this.live.now());

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from starlette.responses import Response
 
 from imabo import insight
+from imabo.engine.rollouts import check_allowed
 from imabo.errors import UnknownArm
 from imabo.insight.drawings import options_of
 from imabo.server.context import Context, JsonResponse, respond
@@ -17,6 +18,7 @@ from imabo.server.wire import SpaceBody
 from imabo.server.wire_insight import FigureQuery, OverviewQuery, TableQuery
 from imabo.space import Space
 from imabo.space.scalars import show
+from imabo.study import Study
 
 T = TypeVar("T")
 
@@ -94,13 +96,15 @@ async def table(context: Context) -> Response:
 
 
 async def preview_space(context: Context) -> Response:
-    """What a change of the space would do; nothing is changed."""
+    """What a change of the space would do; nothing is changed. What it would refuse is refused."""
     _, sent = await context.checked_body(SpaceBody)
 
-    def work(facts: insight.StudySnapshot) -> dict[str, Any]:
-        return asdict(insight.preview_space(facts, Space.from_dict(sent["space"])))
+    def work(study: Study) -> dict[str, Any]:
+        space = Space.from_dict(sent["space"])
+        check_allowed(study.rollout, space)
+        return asdict(insight.preview_space(context.parts.insight.facts(study), space))
 
-    return respond(await _looked(context, work))
+    return respond(await context.with_study(work))
 
 
 async def report(context: Context) -> Response:

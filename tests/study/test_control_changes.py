@@ -1,0 +1,83 @@
+"""Changing a control, and settings that are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from imabo import Choice, Control, Float, Guardrail, Space
+from imabo.errors import InvalidConfig, InvalidSetting, NoControl
+from imabo.stores import Store
+from tests.study.controlled import TODAY, busy, make
+
+
+def test_what_happened_is_in_the_events(store: Store) -> None:
+    study = busy(store)
+    study.update_control(None)
+    assert [str(event) for event in study.events()][1:] == [
+        "the control is arm 1 with a share of 0.2",
+        "the control is arm 1 with a share of 0.2, 0.5 of the requests are tuned, "
+        "the guardrail is 0.1",
+        "the study was rolled back by hand: the phone rang",
+        "tuning was resumed",
+        f"the control is arm {study.events()[-2].data['arm']} with a share of 0.3, "
+        "0.5 of the requests are tuned, the guardrail is 0.1",
+        "the control was ended",
+    ]
+
+
+def test_doing_it_again_changes_nothing(store: Store) -> None:
+    study = make(store)
+    seq = study.seq
+    study.update_control(Control(TODAY, share=0.2))
+    study.resume()
+    assert study.seq == seq
+    study.roll_back()
+    study.roll_back(reason="again")
+    assert study.seq == seq + 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"control": Control({"model": "huge"})}, "huge"),
+        ({"control": None, "exposure": 0.5}, "without a control"),
+        ({"control": None, "guardrail": Guardrail()}, "without a control"),
+        ({"exposure": 1.5}, "exposure is 1.5"),
+        ({"control": {"x": 0.5}}, "it must be a Control"),
+        ({"guardrail": 0.02}, "it must be a Guardrail"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises((InvalidSetting, InvalidConfig), match=words):
+        make(**settings)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan"), True])
+def test_a_share_is_between_0_and_1(share: float) -> None:
+    with pytest.raises(InvalidSetting, match="share"):
+        Control(TODAY, share=share)
+
+
+def test_a_space_without_the_control_is_refused(store: Store) -> None:
+    study = make(store)
+    before = study.seq
+    with pytest.raises(InvalidSetting, match=r"does not allow the control.*update_control"):
+        study.update_space(Space(model=Choice("large"), x=Float(0.0, 1.0)))
+    assert study.seq == before
+    study.update_control(None)
+    study.update_space(Space(model=Choice("large"), x=Float(0.0, 1.0)))
+    assert study.space_version == 2
+
+
+def test_without_a_control_there_is_no_lift_and_no_way_back(store: Store) -> None:
+    study = make(store, control=None)
+    with pytest.raises(NoControl, match="nothing to compare it with"):
+        study.lift()
+    with pytest.raises(NoControl, match="roll_back"):
+        study.roll_back()
+    study.roll_back({"model": "large", "x": 0.25}, reason="none yet")
+    assert {pull.config["x"] for pull in study.ask(20)} == {0.25}
+    with pytest.raises(InvalidSetting, match="resume it first"):
+        study.update_control(None)
