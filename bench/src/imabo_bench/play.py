@@ -13,7 +13,7 @@ import numpy as np
 from imabo.space import Config
 from imabo_bench.lifted import LiftBook
 from imabo_bench.methods import open_method
-from imabo_bench.methods.base import Player, Served
+from imabo_bench.methods.base import ROUND_NUMBERS, Player, Served
 from imabo_bench.problems.base import Problem
 from imabo_bench.problems.budgets import BudgetProblem, Ledger, Outcome
 from imabo_bench.problems.delays import Delay
@@ -21,7 +21,6 @@ from imabo_bench.shown import SHOWN, held
 
 RHO: Final = 0.05  # of the rho-regret
 PROBES: Final = 1  # proposals looked at for their quality, at each checkpoint
-_ROUND_NUMBERS: Final = (100, 300, 500, 1000, 1500, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 _EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 
 # Not every run has these.
@@ -43,7 +42,7 @@ def checkpoints(rounds: int) -> list[int]:
         [18, 19, 20]
     """
     spaced = np.geomspace(min(10, rounds), rounds, 36).round().astype(int).tolist()
-    return sorted({*spaced, *(n for n in _ROUND_NUMBERS if n <= rounds)})
+    return sorted({*spaced, *(n for n in ROUND_NUMBERS if n <= rounds)})
 
 
 def play(problem: Problem, method: str, seed: int, rounds: int, delay: Delay | None = None) -> Row:
@@ -237,7 +236,7 @@ class _Run:
             values["width"] = width if math.isfinite(width) else None
             if estimate.mean is not None:
                 values["error"] = estimate.mean - mean
-        if self.played in _ROUND_NUMBERS:
+        if self.played in ROUND_NUMBERS:
             shown = self.player.shown()
             if shown is not None:
                 values |= held(shown, self.p0_mean, self._true_mean)

@@ -184,8 +184,8 @@ CONTROL_CLAIMS: Final = (
     Claim(
         "z",
         "A control of 5 % costs its requests, and at most 2 % more.",
-        "the default's bar; T = 5,000, 100 paired seeds of a cheap policy",
-        (Runs(FIVE, ("imoss-mutate", "imoss-control-5"), 5_000, 100),),
+        "the default's bar; T = 2,000, 100 paired seeds of a cheap policy",
+        (Runs(FIVE, ("imoss-mutate", "imoss-control-5"), 2_000, 100),),
         (
             Ratios("tuned_loss", "imoss-control-5", ("imoss-mutate",), FIVE, mean=1.02),
             Ratios("tuned_regret", "imoss-control-5", ("imoss-mutate",), FIVE),

@@ -5,11 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from imabo.space import Config
 from imabo_bench.problems.base import Problem
+
+
+# Rounds that every run reports at, and where it says all that it shows.
+ROUND_NUMBERS: Final = (100, 300, 500, 1000, 1500, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 
 
 @dataclass(frozen=True, slots=True)
