@@ -42,8 +42,8 @@ class Compared(StudyChanges):
                 replica.refresh()
                 comparison.caught_up(may_keep=False)
                 comparison.keep()
-            store, name = replica.store, replica.record.name
-        return store.prune(name, before=before, limit=limit)
+            store, name, taken = replica.store, replica.record.name, comparison.taken
+        return store.prune(name, before=before, limit=limit, taken=taken)
 
     def update_control(
         self,

@@ -245,7 +245,7 @@ class StudyFrames:
             text += study.best()._repr_html_()
         rows = [[arm.id, config_text(dict(arm.config)), arm.n_rewards, number(arm.mean), arm.state]
                 for arm in arms]  # fmt: skip
-        head = ["arm", "configuration", "rewards", "mean", "state"]
+        head = ["arm", "configuration", "rewards", "plain mean", "state"]
         return text + (table("arms with most rewards", head, rows) if rows else "")
 
 

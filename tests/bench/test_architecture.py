@@ -17,7 +17,7 @@ LAYERS: list[set[str]] = [
     {"plugins", "timing"},
     {"problems"},
     {"methods"},
-    {"lifted", "play"},
+    {"lifted", "play", "shown"},
     {"sweep", "pack", "summary", "report"},
     {"claims"},
     {"build", "engine_arms", "service", "testing"},

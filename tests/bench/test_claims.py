@@ -134,6 +134,14 @@ def test_a_claim_is_run_judged_and_written_down(tmp_path: Path) -> None:
     assert "**met** | 1 of 1" in claims.to_markdown([verdict])
 
 
+def test_a_claim_may_be_judged_with_fewer_seeds(tmp_path: Path) -> None:
+    runs = Runs(("toy/gaussian",), ("imoss-mutate", "random"), 50, 9)
+    part = Lower("regret", "imoss-mutate", ("random",), ("toy/gaussian",))
+    claim = Claim("x", "Learning beats chance.", "test", (runs,), (part,))
+    verdict = claims.judge(claim, Results(tmp_path), seeds=2, out=io.StringIO())
+    assert "(2 seeds)" in str(verdict), "and it says how many there were"
+
+
 def test_a_claim_without_its_data_cannot_be_run_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,3 +149,11 @@ def test_a_lucky_reward_does_not_lead_the_table(ends: tuple[float, float] | None
     assert good.sure is not None
     assert lucky.estimate < good.estimate < low + 0.9 * (high - low)
     assert lucky.sure < good.sure < good.estimate
+    traces = insight.figure("arms", snapshot, limit=3)["data"]
+    drawn = {name: x for one in traces for name, x in zip(one["y"], one["x"], strict=True)}
+    assert drawn[f"#{lucky.id}"] == lucky.estimate
+    assert all(min(one["error_x"]["array"] + one["error_x"]["arrayminus"]) >= 0 for one in traces)
+    of_arm = {one.arm: one.mean for one in insight.descent(snapshot).arms}
+    lines = insight.parallel(snapshot)
+    assert of_arm == dict(zip(lines.arms, lines.means, strict=True))
+    assert of_arm[lucky.id] == lucky.estimate, "not the 1 of its only reward"

@@ -58,6 +58,13 @@ def test_a_worse_one_says_so_and_a_small_difference_is_not_clear() -> None:
     assert first(study).answer.startswith("Not clear yet: ")
 
 
+def test_the_cost_says_that_the_controls_requests_are_in_it() -> None:
+    study = made()
+    serve(study, 200, 0.9, 0.5)
+    (cost,) = (one for one in insight.overview(insight.read(study)).answers if one.name == "cost")
+    assert cost.detail.endswith("; the control's requests are counted with the rest.")
+
+
 def test_a_random_control_is_named() -> None:
     study = made(Control.random(0.3))
     serve(study, 2000, 0.9, 0.6)

@@ -65,6 +65,19 @@ def test_after_a_change_the_best_arm_is_that_of_the_study_with_the_rewards_since
     assert best.n_rewards < study.n_rewards / 4
 
 
+def test_after_a_change_the_cost_is_against_a_mean_that_is_not_flattered() -> None:
+    """Of all its rewards, drawn towards the others': a lucky arm would make exploring look dear."""
+    study = changed()
+    snapshot = insight.read(study)
+    (row,) = (row for row in insight.arm_table(snapshot).rows if row.is_best)
+    found, worth = insight.cost(snapshot), 0.0
+    for arm in study.arms():
+        worth += arm.n_pulls * (arm.mean if arm.mean is not None else np.nan)
+    assert row.estimate is not None
+    assert row.estimate != row.mean
+    assert found.cost[-1] == pytest.approx(max(row.estimate * study.n_pulls - worth, 0.0))
+
+
 @pytest.mark.parametrize(
     ("kind", "state"),
     [

@@ -51,10 +51,14 @@ def test_one_is_added_listed_tested_and_removed(call: Call, tmp_path: Path) -> N
         found = call("deliveries", added["id"])["deliveries"]
         assert [one["state"] for one in found] == ["delivered"] * 2
         assert receiver.kinds() == ["webhook tested"] * 2
+        again = call("again", added["id"], str(found[0]["id"]))
+        assert (again["state"], again["event"]) == ("pending", found[0]["event"])
+        assert call("again", added["id"], "999", code=1)["error"]["code"] == "invalid_setting"
     assert call("remove", added["id"]) == {"removed": added["id"]}
     assert call("list") == {"webhooks": []}
     for name in ("remove", "deliveries", "test"):
         assert call(name, added["id"], code=1)["error"]["code"] == "invalid_setting"
+    assert call("again", added["id"], "1", code=1)["error"]["fix"] == "see: imabo webhook list"
 
 
 def test_a_private_address_is_refused_here_too(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

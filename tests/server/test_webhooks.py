@@ -387,6 +387,13 @@ def test_webhooks_are_added_changed_and_removed() -> None:
         assert tested.status_code == 202
         assert tested.json()["event"]["kind"] == "webhook tested"
         assert http.get(f"{path}/deliveries?limit=1").json()["next"] == tested.json()["id"]
+        again = http.post(f"{path}/deliveries/{tested.json()['id']}/again")
+        assert again.status_code == 202
+        assert again.json()["event"] == tested.json()["event"]
+        assert again.json()["id"] > tested.json()["id"]
+        for missing in ("999999", "-1", "nine", "9" * 30):
+            answer = http.post(f"{path}/deliveries/{missing}/again")
+            assert code_of(answer, 404) == "not_found"
         for wrong in (
             {"url": url, "secret": "short"},
             {"url": url, "kinds": []},

@@ -69,6 +69,39 @@ def test_pruning_leaves_the_lift(store: Store) -> None:
     assert Study.open("study", store=store).lift() == before
 
 
+def test_a_reward_that_comes_while_pruning_is_in_the_lift(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process tells it after the lift was kept, and before the pulls are deleted."""
+    study = make(store)
+    other = Study.open("study", store=store, clock=clock())
+    run(study, 100)
+    late = [pull for pull in study.ask(count=20) if pull.group is not None]
+    n = study.lift().n_tuned + study.lift().n_control
+    prune = type(store).prune
+
+    def slowly(self: Store, *args: Any, **kwargs: Any) -> int:
+        monkeypatch.setattr(type(store), "prune", prune)
+        for pull in late:
+            other.tell(pull.id, 0.5)
+        return prune(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(store), "prune", slowly)
+    assert study.prune(datetime.now(UTC) + timedelta(days=1)) > 50
+    lift = study.lift()
+    assert lift.n_tuned + lift.n_control == n + len(late)
+    assert Study.open("study", store=store).lift() == lift
+
+
+def test_pulls_of_a_control_that_ended_can_be_pruned(store: Store) -> None:
+    study = make(store)
+    run(study, 100)
+    n_finished = sum(pull.state != "pending" for pull in study.pulls())
+    study.update_control(None)
+    again = Study.open("study", store=store, clock=clock())
+    assert again.prune(datetime.now(UTC) + timedelta(days=1)) == n_finished
+
+
 def test_opening_a_study_reads_few_rewards(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     study = make(store, control=Control(TODAY, share=0.5))
     for pull in study.ask(count=1500):

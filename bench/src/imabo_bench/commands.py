@@ -56,6 +56,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     judging.add_argument("claim", nargs="*", help="letters; all by default")
     judging.add_argument("--quick", action="store_true", help="few seeds: a smoke test")
+    judging.add_argument(
+        "--seeds", type=int, metavar="N", help="at most so many of each, where all take too long"
+    )
     judging.set_defaults(run=judge)
     for parser in (running, judging):
         parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
@@ -238,9 +241,14 @@ def pack_rows(options: argparse.Namespace) -> int:
 def judge(options: argparse.Namespace) -> int:
     """Run and judge claims; 1 when one is not met."""
     check_count("jobs", options.jobs, least=1)
+    if options.seeds is not None:
+        check_seeds(options.seeds)
     chosen = claims.choose(options.claim)
     results = Results(options.out)
-    results.write_manifest({"claims": [claim.id for claim in chosen], "quick": options.quick})
+    asked: dict[str, Any] = {"claims": [claim.id for claim in chosen], "quick": options.quick}
+    if options.seeds is not None:
+        asked["seeds"] = options.seeds
+    results.write_manifest(asked)
     verdicts = []
     for claim in chosen:
         print(f"claim {claim.id} ...", file=sys.stderr)
@@ -249,6 +257,7 @@ def judge(options: argparse.Namespace) -> int:
                 claim,
                 results,
                 quick=options.quick,
+                seeds=options.seeds,
                 jobs=options.jobs,
                 data=options.data,
             )

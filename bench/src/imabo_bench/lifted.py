@@ -54,6 +54,7 @@ class LiftBook:
         """What a checkpoint has of it."""
         ends = self._player.lift() if self.n else None
         return {
+            "tuned_loss": self.tuned_regret,
             "tuned_regret": self.tuned_regret * played / max(self.n_tuned, 1),
             "lift_covered": None if ends is None else self.covered(ends),
             "lift_width": None if ends is None else ends[1] - ends[0],

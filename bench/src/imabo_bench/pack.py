@@ -11,7 +11,7 @@ from typing import Any, Final
 from imabo_bench.play import Row
 
 _MANY: Final = 60  # checkpoints: more than a world that stands still has
-_KEPT: Final = {100, 500, 1000, 3000, 5000, 10_000}  # and the last
+_KEPT: Final = {100, 300, 500, 1000, 1500, 3000, 5000, 10_000}  # and the last
 _DIGITS: Final = 5
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -12,19 +13,20 @@ import numpy as np
 from imabo.space import Config
 from imabo_bench.lifted import LiftBook
 from imabo_bench.methods import open_method
-from imabo_bench.methods.base import Player, Served
+from imabo_bench.methods.base import ROUND_NUMBERS, Player, Served
 from imabo_bench.problems.base import Problem
 from imabo_bench.problems.budgets import BudgetProblem, Ledger, Outcome
 from imabo_bench.problems.delays import Delay
+from imabo_bench.shown import SHOWN, held
 
 RHO: Final = 0.05  # of the rho-regret
 PROBES: Final = 1  # proposals looked at for their quality, at each checkpoint
-_ROUND_NUMBERS: Final = (100, 300, 500, 1000, 1500, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 _EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 
 # Not every run has these.
 _SPARSE: Final = (
     "unseen", "proposal_quality", "covered", "width", "error", "lift_covered", "lift_width",
+    *SHOWN,
 )  # fmt: skip
 
 _CONTROL: Final = "the control"  # beside the identities of what was served
@@ -40,7 +42,7 @@ def checkpoints(rounds: int) -> list[int]:
         [18, 19, 20]
     """
     spaced = np.geomspace(min(10, rounds), rounds, 36).round().astype(int).tolist()
-    return sorted({*spaced, *(n for n in _ROUND_NUMBERS if n <= rounds)})
+    return sorted({*spaced, *(n for n in ROUND_NUMBERS if n <= rounds)})
 
 
 def play(problem: Problem, method: str, seed: int, rounds: int, delay: Delay | None = None) -> Row:
@@ -101,9 +103,11 @@ class _Run:
                 "covered",
                 "width",
                 "error",
+                "tuned_loss",
                 "tuned_regret",
                 "lift_covered",
                 "lift_width",
+                *SHOWN,
             )
         }
 
@@ -151,6 +155,14 @@ class _Run:
             means[name] = self.moment.mean(config)
         return means[name]
 
+    def _true_mean(self, config: Config) -> float:
+        return self._mean(self.problem.space.identity(config), config)
+
+    @cached_property
+    def p0_mean(self) -> float:
+        """What serving at random gives: the average of the problem's draws from P0."""
+        return float(self.problem.sampled_means.mean())
+
     def _lateness(self, t: int, config: Config) -> float | None:
         """Rounds until the reward of this round is known; None when it never is."""
         share = self.problem.feedback(t)
@@ -181,6 +193,8 @@ class _Run:
         mean, optimum = self._mean(name, config), self.moment.optimum
         control = self.player.control
         theirs = mean if control is None else self._mean(_CONTROL, control)
+        if self.player.is_random and not self.player.is_same:
+            theirs = self.p0_mean
         is_compared = served.group is not None
         self.lift.serve(served, mean, theirs if is_compared else None, optimum)
         self.earned += mean
@@ -222,6 +236,10 @@ class _Run:
             values["width"] = width if math.isfinite(width) else None
             if estimate.mean is not None:
                 values["error"] = estimate.mean - mean
+        if self.played in ROUND_NUMBERS:
+            shown = self.player.shown()
+            if shown is not None:
+                values |= held(shown, self.p0_mean, self._true_mean)
         if proposals:
             means = [self.moment.mean(config) for config in proposals]
             values["proposal_quality"] = float(np.mean(means))

@@ -9,6 +9,7 @@ from imabo.engine.replica import Replica
 from imabo.errors import StoreError
 from imabo.evaluation import FeedbackBalance, Lift, Mark, Outcome
 from imabo.stores.base import KeptLift, OutcomeRecord
+from imabo.stores.history import Place
 
 _PAGE: Final = 1000
 _KEPT_EVERY: Final = (256, 4096)  # outcomes after which it is kept in the store, at least, at most
@@ -55,6 +56,12 @@ class Comparison:
             with suppress(StoreError):  # it is made again from the log
                 self.keep()
         return self.lift
+
+    @property
+    def taken(self) -> Place | None:
+        """Up to which reward the lift has all of them; None where there is no control now."""
+        rollout = self._replica.rollout
+        return None if rollout is None or rollout.start is None else self._place[1:]
 
     def keep(self) -> None:
         """Write it down in the store; nothing where there never was a control."""

@@ -64,7 +64,7 @@ def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
     return BestArm(
         arm=record.id,
         config=dict(record.config),
-        mean=float(snapshot.arms.means[row]),
+        mean=float(snapshot.arms.estimates[row]),
         interval=(number(low[0]), number(high[0])),
         n_rewards=record.tally.n_rewards,
         observed=float(snapshot.arms.means[row]),

@@ -104,6 +104,8 @@ def _cost(key: Overview) -> Answer:
         detail += f"; lately {measure(key.recent_cost)} a request"
     if key.gain is not None:
         detail += f"; {signed(key.gain)} in all against random"
+    if key.lift is not None:  # they are not exploring, and cost what they must
+        detail += "; the control's requests are counted with the rest"
     return Answer("cost", question, answer, f"{detail}.", "plain")
 
 

@@ -139,7 +139,7 @@ def _cells(row: ArmRow) -> Iterable[str]:
     config = escape(config_text(row.config, 400))
     yield f'<th scope="row">{escape(row.label)} <span>{name}</span><p>{config}</p></th>'
     for value in (
-        _number(row.mean),
+        _number(row.estimate),
         "–" if row.mean is None else f"{_number(row.low)} to {_number(row.high)}",
         f"{row.n_rewards:,}",
         f"{row.n_pulls:,}",

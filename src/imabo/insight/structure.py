@@ -34,7 +34,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Parallel coordinates of the ``arms``, whose means are ``means``; ``n_arms`` have rewards."""
+    """Parallel coordinates of the ``arms``; ``n_arms`` have rewards.
+
+    ``means`` are drawn towards the other arms' where rewards are few (``ArmRow.estimate``).
+    """
 
     arms: list[int]
     axes: list[Axis]
@@ -44,7 +47,10 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True)
 class Descendant:
-    """An arm in the tree; ``generation`` counts from 0 for arms without a parent."""
+    """An arm in the tree; ``generation`` counts from 0 for arms without a parent.
+
+    ``mean`` is drawn towards the other arms' where rewards are few (``ArmRow.estimate``).
+    """
 
     arm: int
     parent: int | None
@@ -90,7 +96,7 @@ def parallel(snapshot: StudySnapshot) -> Parallel:
     return Parallel(
         arms=known.ids[rows].tolist(),
         axes=[_axis(snapshot, name, rows) for name in snapshot.space.names],
-        means=numbers(known.means[rows]),
+        means=numbers(known.estimates[rows]),
         n_arms=int((known.n_rewards > 0).sum()),
     )
 
@@ -168,7 +174,7 @@ def descent(snapshot: StudySnapshot) -> Descent:
                 state=arm.state,
                 generation=generation[row],
                 n_pulls=arm.n_pulls,
-                mean=arm.mean,
+                mean=arm.estimate,
                 low=arm.low,
                 high=arm.high,
                 config=config_text(arm.config),

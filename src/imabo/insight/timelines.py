@@ -339,9 +339,9 @@ def cost(snapshot: StudySnapshot) -> Cost:
     Every pull served someone, whether its reward came back or not. So each counts with the mean of
     its arm as it is known today (the mean of all rewards for an arm without any); the cost is the
     pulls times the best arm's mean, less that, and the gain is that, less the pulls times the mean
-    of serving at random, where that is known. The ranges carry the interval of the best arm's mean,
-    or of the random estimate, and nothing else: they are wide early on, and the best arm was picked
-    because it looked good, which makes the cost look a little high.
+    of serving at random, where that is known. The best arm's mean is the one that is not flattered
+    by its choice (``Study.best``). The ranges carry its interval, or that of the random estimate,
+    and nothing else: they are wide early on.
 
     Example:
         >>> from imabo import Float, Space, Study, insight

@@ -175,6 +175,8 @@ OPERATIONS: Final = (
     Operation("DELETE", _WEBHOOK, webhooks.remove_webhook, "admin", {204: None}, "not_found"),
     Operation("GET", f"{_WEBHOOK}/deliveries", webhooks.list_deliveries, "admin",
               {200: wire_events.DeliveriesAnswer}, "not_found", query=wire_events.DeliveriesQuery),
+    Operation("POST", f"{_WEBHOOK}/deliveries/{{delivery}}/again", webhooks.send_again, "admin",
+              {202: wire_events.DeliveryAnswer}, "not_found"),
     Operation("POST", f"{_WEBHOOK}/test", webhooks.test_webhook, "admin",
               {202: wire_events.DeliveryAnswer}, "not_found"),
     # --- the service itself ---

@@ -35,7 +35,7 @@ def add_parser(
 ) -> None:
     """Add ``webhook`` to the command line, with the sources of settings that servers have."""
     webhook = commands.add_parser(
-        "webhook", help="tell other services what happens: add, list, remove, deliveries, test"
+        "webhook", help="tell other services what happens: add, list, remove, deliveries, again, test"
     )
     parts = webhook.add_subparsers(required=True, metavar="command")
 
@@ -66,6 +66,8 @@ def add_parser(
     part("remove", remove, "stop sending to one, also what waits for it")
     deliveries = part("deliveries", show_deliveries, "what was sent to one, the newest first")
     deliveries.add_argument("--limit", type=int, default=20, metavar="N", help="(%(default)s)")
+    again = part("again", send_again, "send one once more what one of its deliveries carried")
+    again.add_argument("delivery", type=int, help="see: deliveries")
     testing = part("test", test, "send one an event that means nothing; a server must be running")
     testing.add_argument(
         "--wait", type=float, default=15.0, metavar="S", help="seconds to wait (%(default)s)"
@@ -124,6 +126,21 @@ def show_deliveries(options: argparse.Namespace, store: Store) -> None:
         return
     for one in found:
         _say(_line(one))
+
+
+def send_again(options: argparse.Namespace, store: Store) -> None:
+    """Queue what a delivery carried once more; a server sends it."""
+    if all(webhook.id != options.id for webhook in store.webhooks()):
+        raise _unknown(options.id)
+    made = None if options.delivery < 1 else store.send_again(options.id, options.delivery)
+    if made is None:
+        raise InvalidSetting(
+            f"the delivery is {options.delivery}",
+            f"webhook {options.id} has none of that id",
+            f"see: imabo webhook deliveries {options.id}",
+        )
+    (found,) = store.deliveries(options.id, before=made + 1, limit=1)
+    _say(json.dumps(delivery_document(found)) if options.json else _line(found))
 
 
 def test(options: argparse.Namespace, store: Store) -> None:

@@ -80,7 +80,7 @@ from typing import Any, Final, Literal
 from imabo.arms import ArmState, Group, Origin, Restart, Tally, Totals
 from imabo.errors import RewardConflict, StoreError
 from imabo.space import Config
-from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
+from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, Place, PullRecord
 from imabo.stores.keys import KeyRecord, Keys
 from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.rules import Rewarded, steady
@@ -415,10 +415,13 @@ class Store(History, Keys, Outbox):
         """Commit a change by hand, or one that was noticed; returns the new ``seq``."""
 
     @abstractmethod
-    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+    def prune(
+        self, name: str, *, before: float, limit: int = 10_000, taken: Place | None = None
+    ) -> int:
         """Forget at most ``limit`` finished pulls that were served before a time; how many.
 
-        Their rewards stay counted. A pending pull is never forgotten.
+        Their rewards stay counted. A pending pull is never forgotten, nor are ``outcomes`` after
+        the place ``taken``: a reward may come in after somebody read up to there.
         """
 
     @abstractmethod

@@ -12,6 +12,9 @@ from imabo.arms import Group, PullState
 # Why a pull was served that brought its arm in; the index of such pulls has the same words.
 ADMITTING: Final = ("warmup", "expand", "prepared")
 
+Place = tuple[int, int]  # of a reward in the order in which they came in: its seq and its pull
+LAST: Final[Place] = (2**63 - 1, 0)  # after all of them
+
 
 @dataclass(frozen=True, slots=True)
 class PullRecord:

@@ -126,6 +126,13 @@ class Outbox(ABC):
         """Queue a delivery for one webhook, whatever it wants; its id, None when there is none."""
 
     @abstractmethod
+    def send_again(self, webhook_id: str, delivery_id: int) -> int | None:
+        """Queue what a delivery carries once more, as a new one; its id, None without such a one.
+
+        The event is the same, and so is its id. The old delivery stays as it is.
+        """
+
+    @abstractmethod
     def deliveries(
         self, webhook_id: str, *, before: int | None = None, limit: int = 100
     ) -> list[DeliveryRecord]:

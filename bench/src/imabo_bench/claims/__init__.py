@@ -62,12 +62,13 @@ def judge(
     results: Results,
     *,
     quick: bool = False,
+    seeds: int | None = None,
     jobs: int = 1,
     data: Path | None = None,
     out: TextIO | None = None,
 ) -> Verdict:
-    """Run what the claim needs and is not there yet, then compare."""
-    tasks = [task for runs in claim.runs for task in _tasks(runs, quick, data)]
+    """Run what the claim needs and is not there yet, then compare; ``seeds``: with no more."""
+    tasks = [task for runs in claim.runs for task in _tasks(runs, quick, seeds, data)]
     try:
         for name in {task.problem for task in tasks}:
             open_problem(name, data=data)
@@ -81,13 +82,14 @@ def judge(
     return Verdict(claim, "met" if holds else "not met", findings)
 
 
-def _tasks(runs: Runs, quick: bool, data: Path | None) -> list[Task]:
+def _tasks(runs: Runs, quick: bool, most: int | None, data: Path | None) -> list[Task]:
     tasks = []
     for method in runs.methods:
         fewer = (runs.fewer or {}).get(method)
         seeds = runs.seeds if fewer is None else fewer
         if quick:
             seeds = max(3, seeds // _QUICK) if fewer is None else 1
+        seeds = seeds if most is None else min(seeds, most)
         tasks += tasks_of(runs.problems, [method], range(seeds), runs.rounds, runs.delay, data)
     return tasks
 

@@ -17,7 +17,6 @@ from imabo_bench.claims.over_time import (
     FoundRise,
     Share,
     Traffic,
-    Unflattered,
 )
 from imabo_bench.claims.paper import IMOSS
 from imabo_bench.claims.ratios import Ratios
@@ -38,11 +37,6 @@ def _of(*kinds: str, instances: tuple[int, ...] = INSTANCES) -> tuple[str, ...]:
 _LATE: Final = _of(*KINDS, instances=INSTANCES[:1])
 _PRICED: Final = (*FIVE, *_LATE)
 _SOON: Final = tuple(CHANGED + after for after in (50, 100, 200, 300, 500))
-_SHOWN: Final = (
-    *_of("few", "prompts", "knobs", "rare", "beta", instances=INSTANCES[:1]),
-    "lcbench/189354",
-)
-_MOMENTS: Final = (300, 1_500)
 _QUIET: Final = (*_of("flat"), *_of("rate"))
 
 SITUATION_CLAIMS: Final = (
@@ -156,24 +150,5 @@ SITUATION_CLAIMS: Final = (
         ),
         "Soon after a change nobody can know of it, and no interval of use covers: those rounds "
         "are shown and decide nothing.",
-    ),
-    Claim(
-        "w",
-        "What is shown of the best arm is true, on each problem: the interval holds its mean, and "
-        "the mean is not flattered, after 300 and after 1,500 requests.",
-        "the default's bar; delays of a production log, half of the feedback lost; T = 1,500, "
-        "six problems, 100 seeds",
-        (Runs(_SHOWN, (DEFAULT,), 1_500, 100, LATE),),
-        (
-            *(Covers(f"{DEFAULT}{DELAYED}", (problem,), _MOMENTS, 0.93) for problem in _SHOWN),
-            *(
-                Unflattered(
-                    f"{DEFAULT}{DELAYED}", problem, _MOMENTS, 0.01 if "rare" in problem else 0.02
-                )
-                for problem in _SHOWN
-            ),
-        ),
-        "Coverage of 0.93, less two standard errors; a mean that is off by at most 0.02 on "
-        "average, 0.01 where rewards are rare.",
     ),
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from imabo.space import Config
 from imabo_bench.problems.base import Problem
+
+
+# Rounds that every run reports at, and where it says all that it shows.
+ROUND_NUMBERS: Final = (100, 300, 500, 1000, 1500, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +39,34 @@ class Estimate:
     mean: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a method shows besides its best configuration, to be held against the truth.
+
+    Attributes:
+        at_random: Between which ends it says that serving at random lies; None without any.
+        random_mean: What it says that serving at random gives; None while it does not.
+        arms: Its table of configurations, in the table's order, with a reward each.
+        sure: Of each of them, what its mean is surely above.
+    """
+
+    at_random: tuple[float, float] | None
+    random_mean: float | None
+    arms: Sequence[Estimate]
+    sure: Sequence[float]
+
+
 class Player(ABC):
     """One run of a method on one problem.
 
     Attributes:
         control: What its control serves, where it has one that is fixed.
+        is_random: Whether its control serves draws from P0.
         is_same: Whether it serves everyone alike, its control included.
     """
 
     control: Config | None = None
+    is_random: bool = False
     is_same: bool = False
 
     @abstractmethod
@@ -94,6 +118,10 @@ class Player(ABC):
 
     def estimate(self) -> Estimate | None:
         """What the method says about the best configuration; None where it says nothing."""
+        return None
+
+    def shown(self) -> Shown | None:
+        """What else the method says; None where it is not asked for more than its best."""
         return None
 
     def advance(self, clock: float) -> None:

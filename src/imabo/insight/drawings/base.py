@@ -59,16 +59,19 @@ def line(x: Column, y: Column, name: str, colour: str, **more: Any) -> Trace:
 
 
 def whiskers(rows: Sequence[tuple[float | None, ...]], colour: str, **more: Any) -> Trace:
-    """Error bars of means with the lower and upper ends of their intervals."""
+    """Error bars of means with the lower and upper ends of their intervals.
 
-    def reach(end: float | None, mean: float | None) -> float:
-        return 0.0 if end is None or mean is None else abs(end - mean)
+    An end on the other side of the mean, which may be drawn towards the others', is not shown.
+    """
+
+    def reach(top: float | None, bottom: float | None) -> float:
+        return 0.0 if top is None or bottom is None else max(top - bottom, 0.0)
 
     return {
         "type": "data",
         "symmetric": False,
         "array": [reach(high, mean) for mean, _, high in rows],
-        "arrayminus": [reach(low, mean) for mean, low, _ in rows],
+        "arrayminus": [reach(mean, low) for mean, low, _ in rows],
         "thickness": 1.5,
         "color": colour,
         **more,

@@ -35,6 +35,8 @@ class Caption:
     is_research: bool = False
 
 
+_DRAWN: Final = "Means of few rewards are drawn towards the others'."
+
 # How it is drawn, its title, and what it shows.
 _FIGURES: Final[dict[str, tuple[Callable[..., Drawing], str, str]]] = {
     "reward": (
@@ -55,7 +57,7 @@ _FIGURES: Final[dict[str, tuple[Callable[..., Drawing], str, str]]] = {
     "arms": (
         draw_arms,
         "Best configurations",
-        "Their mean rewards with 95% intervals.",
+        f"Their mean rewards with 95% intervals. {_DRAWN}",
     ),
     "effects": (
         draw_effects,
@@ -70,12 +72,12 @@ _FIGURES: Final[dict[str, tuple[Callable[..., Drawing], str, str]]] = {
     "parallel": (
         draw_parallel,
         "Configurations in parallel coordinates",
-        "Each line is a configuration, coloured by its mean reward.",
+        f"Each line is a configuration, coloured by its mean reward. {_DRAWN}",
     ),
     "descent": (
         draw_descent,
         "Descent of the configurations",
-        "Which was made from which: lines lead from a parent to its child.",
+        f"Which was made from which: lines lead from a parent to its child. {_DRAWN}",
     ),
     "feedback": (
         draw_feedback,

@@ -37,16 +37,16 @@ def draw_arms(snapshot: StudySnapshot, by: str = "low", limit: int = 8) -> Drawi
     data = [
         scatter(
             "markers",
-            [row.mean for row in rows],
+            [row.estimate for row in rows],
             [f"#{row.id}" for row in rows],
             state,
             orientation="h",
-            error_x=whiskers([(row.mean, row.low, row.high) for row in rows], colour, width=3),
+            error_x=whiskers([(row.estimate, row.low, row.high) for row in rows], colour, width=3),
             marker={"color": colour, "size": 9},
             text=[safe(config_text(row.config), 160) for row in rows],
-            customdata=[[row.n_rewards, row.share] for row in rows],
-            hovertemplate="%{y}: %{x:.4g}<br>%{text}<br>%{customdata[0]:,d} rewards, "
-            "%{customdata[1]:.1%} of the requests<extra></extra>",
+            customdata=[[row.n_rewards, row.share, row.mean] for row in rows],
+            hovertemplate="%{y}: %{x:.4g}<br>%{text}<br>%{customdata[0]:,d} rewards, plain average "
+            "%{customdata[2]:.4g}, %{customdata[1]:.1%} of the requests<extra></extra>",
         )
         for state, colour, rows in groups
         if rows

@@ -4,12 +4,13 @@ import { Away, Problem, key, onLocked, setKey } from "./api.js";
 import { ICONS, byId, h, icon } from "./dom.js";
 import { wordsOf } from "./dialogs.js";
 import { showState } from "./live.js";
-import { recall, session } from "./session.js";
+import { mayAdminAll, recall, session } from "./session.js";
 import { startTheme } from "./theme.js";
 import { toast } from "./toast.js";
 import { gateView } from "./gate.js";
 import { studiesView } from "./studies.js";
 import { studyView } from "./study.js";
+import { webhooksView } from "./webhooks.js";
 
 const RETRY_MS = 2000;
 const main = byId("main");
@@ -23,6 +24,7 @@ function place() {
   const [first, name, ...more] = path.split("/");
   const params = new URLSearchParams(query);
   if (path === "") return { kind: "studies", params };
+  if (path === "webhooks" && mayAdminAll()) return { kind: "webhooks", params };
   try {
     if (first === "studies" && name && !more.length) return { kind: "study", name: decodeURIComponent(name), params };
   } catch {
@@ -54,6 +56,7 @@ function go(isFirst = false) {
   if (!isFirst && view && shown && shown.kind === to.kind && shown.name === to.name && to.kind !== "lost") return;
   shown = to;
   if (to.kind === "studies") show(studiesView(), "", null);
+  else if (to.kind === "webhooks") show(webhooksView(), "Webhooks", "Webhooks");
   else if (to.kind === "study") show(studyView(to.name, to.params), to.name, to.name);
   else show(message("There is no such page", "The address names nothing that this server shows."), "Not found", null);
   if (!isFirst) {
@@ -69,7 +72,7 @@ function message(title, words, ...more) {
 
 function lock(words) {
   session.me = null;
-  keyButton.hidden = true;
+  keyButton.hidden = byId("webhooks").hidden = true;
   showState("");
   show(gateView(words, async (text) => {
     setKey(text);
@@ -81,6 +84,7 @@ function lock(words) {
 function begin() {
   const { role, open } = session.me;
   keyButton.hidden = open;
+  byId("webhooks").hidden = !mayAdminAll();
   keyButton.replaceChildren(icon(ICONS.key), h("span", {}, role));
   keyButton.setAttribute("aria-label", `Your key is a ${role}'s. Forget it`);
   keyButton.title = `Your key is a ${role}'s. Forget it in this window`;

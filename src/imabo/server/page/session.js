@@ -10,6 +10,11 @@ export async function recall() {
   return session.me;
 }
 
+/** Whether all studies are theirs, and the service itself. */
+export function mayAdminAll() {
+  return mayAdmin() && session.me.studies === null;
+}
+
 export function mayAdmin() {
   return session.me !== null && session.me.role === "admin";
 }

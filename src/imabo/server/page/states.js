@@ -5,6 +5,7 @@ import { h, setAttr, setText } from "./dom.js";
 const TONES = {
   learning: "accent", settled: "good", "warming up": "accent", empty: "", "no feedback": "warn",
   "rolled back": "bad", "control draw": "", idle: "", stalled: "warn", active: "good", paused: "warn", retired: "",
+  delivered: "good", waiting: "accent", "given up": "bad",
 };
 
 export function pill(word = "") {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -12,7 +12,10 @@ from imabo.server.access import require_all
 from imabo.server.context import Context, in_thread, respond
 from imabo.server.problems import Refusal
 from imabo.server.wire_events import DeliveriesQuery, WebhookBody, WebhookChangeBody
+from imabo.space.scalars import show
 from imabo.stores.base import Store, WebhookRecord
+
+_LONGEST: Final = 18  # digits of a delivery's id
 
 
 async def list_webhooks(context: Context) -> Response:
@@ -95,6 +98,27 @@ async def test_webhook(context: Context) -> Response:
     made = await in_thread(lambda: store.test_webhook(webhook.id, at=now))
     found = await in_thread(lambda: store.deliveries(webhook.id, before=(made or 0) + 1, limit=1))
     if made is None or not found:
+        raise _unknown()
+    return respond(webhooks.delivery_document(found[0]), 202)
+
+
+async def send_again(context: Context) -> Response:
+    """Send a webhook once more what one of its deliveries carried, as a delivery of its own.
+
+    For one that was given up, or that the other side lost. The event keeps its id.
+    """
+    webhook, store = await _webhook(context), _store(context)
+    number = context.params["delivery"]
+    is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST
+    made = None
+    if is_number:
+        made = await in_thread(lambda: store.send_again(webhook.id, int(number)))
+    if made is None:
+        why = "the webhook has no such delivery"
+        fix = "list its deliveries; finished ones are kept for 30 days"
+        raise Refusal("not_found", f"no delivery has the id {show(number)}", why, fix)
+    found = await in_thread(lambda: store.deliveries(webhook.id, before=made + 1, limit=1))
+    if not found:
         raise _unknown()
     return respond(webhooks.delivery_document(found[0]), 202)
 

@@ -89,6 +89,14 @@ class MemoryOutbox(Outbox):
             event = self._all.add_event("webhook tested", webhook_data(known), at, is_told=False)
             return self._all.queue(known, event)
 
+    def send_again(self, webhook_id: str, delivery_id: int) -> int | None:
+        with self._all.lock:
+            self._all.check()
+            known, old = self._all.webhooks.get(webhook_id), self._all.deliveries.get(delivery_id)
+            if known is None or old is None or old.webhook != webhook_id:
+                return None
+            return self._all.queue(known, old.event)
+
     def deliveries(
         self, webhook_id: str, *, before: int | None = None, limit: int = 100
     ) -> list[DeliveryRecord]:

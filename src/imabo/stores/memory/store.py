@@ -27,7 +27,7 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.history import LogEntry
+from imabo.stores.history import LogEntry, Place
 from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
 from imabo.stores.memory.outbox import MemoryOutbox
@@ -288,14 +288,18 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
             kept = self._all.study(name).lift
             return kept if kept is not None and kept.place > after else None
 
-    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+    def prune(
+        self, name: str, *, before: float, limit: int = 10_000, taken: Place | None = None
+    ) -> int:
         """See ``Store.prune``; the columns keep their length, about 60 bytes a pull."""
         with self._all.lock:
             study = self._all.study(name)
             finished = (
                 i
                 for i in range(study.end_of(before))
-                if study.state[i] in (REWARDED, EXPIRED) and study.served_at[i] < before
+                if study.state[i] in (REWARDED, EXPIRED)
+                and study.served_at[i] < before
+                and (taken is None or not study.is_after(i, taken))
             )
             old = list(islice(finished, limit))
             study.forget(old)

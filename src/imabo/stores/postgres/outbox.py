@@ -87,6 +87,11 @@ class PostgresOutbox(Outbox):
             ((made,),) = db.execute(statements.TEST_WEBHOOK, queued).fetchall()
             return int(made)
 
+    def send_again(self, webhook_id: str, delivery_id: int) -> int | None:
+        meant = {"id": min(delivery_id, LARGEST), "webhook": webhook_id}
+        with self._connections.writing(statements.QUEUE_AGAIN, meant) as (_, rows):
+            return int(rows[0][0]) if rows else None
+
     def deliveries(
         self, webhook_id: str, *, before: int | None = None, limit: int = 100
     ) -> list[DeliveryRecord]:

@@ -41,6 +41,11 @@ TEST_WEBHOOK: Final = sql(f"""
     ) INSERT INTO imabo_deliveries (webhook, state, event, {EVENT})
     SELECT %(webhook)s, 'pending', id, {EVENT} FROM added RETURNING id
 """)
+QUEUE_AGAIN: Final = sql(f"""
+    INSERT INTO imabo_deliveries (webhook, state, event, {EVENT})
+    SELECT webhook, 'pending', event, {EVENT} FROM imabo_deliveries
+    WHERE id = %(id)s AND webhook = %(webhook)s RETURNING id
+""")
 FORGET_STUDY: Final = sql("DELETE FROM imabo_all_events WHERE token = %(token)s")
 _KINDS: Final = "(%(kinds)s::text[] IS NULL OR kind = ANY (%(kinds)s::text[]))"
 _OF_STUDY: Final = "token = (SELECT token FROM imabo_studies WHERE name = %(name)s)"

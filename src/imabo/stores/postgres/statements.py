@@ -317,7 +317,10 @@ OLDEST_PENDING: Final = _sql("""
 PRUNE: Final = _sql("""
     DELETE FROM imabo_pulls WHERE study = %(study)s AND number = ANY (array(
         SELECT number FROM imabo_pulls WHERE study = %(study)s AND state <> 'pending'
-        AND served_at < %(before)s ORDER BY served_at, number LIMIT %(limit)s
+        AND served_at < %(before)s AND (
+            state = 'expired' OR propensity IS NULL OR propensity >= 1.0
+            OR (rewarded_seq, number) <= (%(seq)s, %(number)s)
+        ) ORDER BY served_at, number LIMIT %(limit)s
     ))
 """)
 

@@ -91,6 +91,12 @@ class SQLiteOutbox(Outbox):
             queued = {"webhook": webhook_id, "event": made}
             return db.execute(statements.QUEUE_ONE, queued).lastrowid
 
+    def send_again(self, webhook_id: str, delivery_id: int) -> int | None:
+        meant = {"id": min(delivery_id, LARGEST), "webhook": webhook_id}
+        with self._connections.writing() as db:
+            queued = db.execute(statements.QUEUE_AGAIN, meant)
+            return queued.lastrowid if queued.rowcount else None
+
     def deliveries(
         self, webhook_id: str, *, before: int | None = None, limit: int = 100
     ) -> list[DeliveryRecord]:

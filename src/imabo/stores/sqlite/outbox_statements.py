@@ -25,6 +25,11 @@ QUEUE_ONE: Final = f"""
     INSERT INTO deliveries (webhook, state, event, {EVENT})
     SELECT :webhook, 'pending', id, {EVENT} FROM all_events WHERE id = :event
 """
+QUEUE_AGAIN: Final = f"""
+    INSERT INTO deliveries (webhook, state, event, {EVENT})
+    SELECT webhook, 'pending', event, {EVENT} FROM deliveries
+    WHERE id = :id AND webhook = :webhook
+"""
 FORGET_STUDY: Final = "DELETE FROM all_events WHERE token IS NOT NULL AND token = :token"
 # The last two lines of both are the same; the token is an index's first column.
 _KINDS: Final = "(:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))"

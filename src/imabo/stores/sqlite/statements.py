@@ -166,7 +166,10 @@ OLDEST_PENDING: Final = """
 PRUNE: Final = """
     DELETE FROM pulls WHERE study = :study AND number IN (
         SELECT number FROM pulls WHERE study = :study AND state != 'pending'
-        AND served_at < :before ORDER BY number LIMIT :limit
+        AND served_at < :before AND (
+            state = 'expired' OR propensity IS NULL OR propensity >= 1.0
+            OR (rewarded_seq, number) <= (:seq, :number)
+        ) ORDER BY number LIMIT :limit
     )
 """
 

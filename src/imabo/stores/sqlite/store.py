@@ -30,6 +30,7 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
+from imabo.stores.history import LAST, Place
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rows import (
     ArmRows,
@@ -280,10 +281,13 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
             oldest = db.execute(statements.OLDEST_PENDING, here).fetchone()
             return Expired(counts, None if oldest is None else oldest[0], seq)
 
-    def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
+    def prune(
+        self, name: str, *, before: float, limit: int = 10_000, taken: Place | None = None
+    ) -> int:
+        seq, number = taken or LAST
         with self._connections.writing() as db:
             wanted = {"study": head_of(db, name).id, "before": before, "limit": limit}
-            return db.execute(statements.PRUNE, wanted).rowcount
+            return db.execute(statements.PRUNE, wanted | {"seq": seq, "number": number}).rowcount
 
     # --- what rewards add up to -----------------------------------------------------------------
 

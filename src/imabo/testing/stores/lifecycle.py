@@ -50,6 +50,7 @@ ALWAYS: Final[dict[str, Callable[[Store], object]]] = {
     "webhooks": lambda store: store.webhooks(),
     "remove_webhook": lambda store: store.remove_webhook("w", at=1.0),
     "test_webhook": lambda store: store.test_webhook("w", at=1.0),
+    "send_again": lambda store: store.send_again("w", 1),
     "deliveries": lambda store: store.deliveries("w"),
     "n_deliveries": lambda store: store.n_deliveries(),
     "claim": lambda store: store.claim_deliveries(at=1.0, lease_s=1.0, limit=1, each=1),

@@ -293,6 +293,23 @@ class OutboxCases(Cases):
         assert store.deliveries("w2") == []
         assert store.test_webhook("missing", at=5.0) is None
 
+    def test_what_was_sent_is_sent_again(self, store: Store) -> None:
+        """The same event in a delivery of its own, even when its study is gone."""
+        for name in ("w1", "w2"):
+            store.put_webhook(webhook(name, kinds=("drift",)), at=1.0)
+        Writer(store).drift()
+        (old,) = claim(store, limit=1)
+        assert settle(store, old, "given up")
+        store.delete("study")
+        made = store.send_again(old.webhook, old.id)
+        again, known = store.deliveries(old.webhook)
+        assert (again.id, again.event, again.state, again.tries) == (made, old.event, "pending", 0)
+        assert (known.id, known.state, known.problem) == (old.id, "given up", "no")
+        other = "w1" if old.webhook == "w2" else "w2"
+        assert store.send_again(other, old.id) is None
+        assert store.send_again(old.webhook, 2**70) is None
+        assert len(store.deliveries(other)) == 1
+
     def test_deliveries_are_listed_in_pages_and_forgotten_when_old(self, store: Store) -> None:
         """Those that wait are kept; with a webhook, its own go."""
         store.put_webhook(webhook(), at=1.0)

@@ -157,6 +157,22 @@ class RolloutCases(Cases):
         store.prune("study", before=300.0)
         assert store.outcomes("study") == []
 
+    def test_outcomes_that_nobody_took_in_are_not_forgotten(
+        self, store: Store, writer: Writer
+    ) -> None:
+        """Only those after the place: what no coin decided, and what expired, goes as ever."""
+        writer.serve(1)
+        groups: list[Group] = ["tuned", "control", "tuned"]
+        sure = NewPull(5, 1, "control", group="control", propensity=1.0)
+        store.serve("study", seq=1, at=201.0, pulls=[*coin_pulls(2, *groups), sure])
+        store.reward_many("study", [(2, 0.5), (3, 0.5)], at=301.0)  # seq 3
+        store.reward_many("study", [(1, 0.5), (4, 0.5), (5, 0.5)], at=302.0)
+        assert store.prune("study", before=300.0, taken=(3, 2)) == 3, "pulls 1, 2 and 5"
+        assert [(one.seq, one.number) for one in store.outcomes("study")] == [(3, 3), (4, 4)]
+        assert store.prune("study", before=300.0, taken=(3, 3)) == 1
+        assert store.prune("study", before=300.0, limit=1, taken=(3, 3)) == 0
+        assert store.prune("study", before=300.0) == 1
+
     def test_what_rewards_add_up_to_is_kept_while_it_is_newer(
         self, store: Store, writer: Writer
     ) -> None:
