@@ -36,6 +36,7 @@ APART: Final = (
     "tests/server",
     "tests/client",
     "tests/gateway",
+    "tests/litellm",
     "tests/crash",
     "tests/demo",
     "tests/operations",
@@ -67,6 +68,7 @@ FAST: Final = (
     "tests/space",
     "tests/evaluation",
     "tests/decorator",
+    "tests/openfeature",
 )
 ORDER: Final = tuple(ROOT.joinpath(name).parts for name in (*APART, *FAST))
 LEFT_OUT: Final = ("service", "slow", "long")
