@@ -24,7 +24,8 @@ from typing import Any, Final
 import pytest
 
 ROOT: Final = Path(__file__).parent
-collect_ignore = ["examples/thumbs_up.py"]  # to import it is to call the service
+# To import the first is to call the service; the second takes seconds, and tests/litellm runs it.
+collect_ignore = ["examples/thumbs_up.py", "src/imabo/litellm"]
 # What needs processes, servers, a browser, a database or heavy libraries, or takes many seconds.
 # The longest first, so that nobody is left with a long one at the end.
 APART: Final = (
@@ -36,6 +37,7 @@ APART: Final = (
     "tests/server",
     "tests/client",
     "tests/gateway",
+    "tests/litellm",
     "tests/crash",
     "tests/demo",
     "tests/operations",
@@ -67,6 +69,7 @@ FAST: Final = (
     "tests/space",
     "tests/evaluation",
     "tests/decorator",
+    "tests/openfeature",
 )
 ORDER: Final = tuple(ROOT.joinpath(name).parts for name in (*APART, *FAST))
 LEFT_OUT: Final = ("service", "slow", "long")
@@ -90,6 +93,7 @@ GROUPS: Final = {
     "tests/oracles/test_tabpfn.py": "torch",
     "tests/oracles/test_tabpfn_network.py": "torch",
     "tests/bench/methods/": "torch",
+    "tests/litellm/": "litellm",
 }
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.
 SPARSE: Final = {
@@ -120,6 +124,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Every httpx client reads all certificates, 40 ms of work; no test asks another machine.
     os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")  # a folder is looked into when one is needed
+    # Libraries that plug-ins and recipes are tested with must not call home.
+    os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", MLFLOW_DISABLE_TELEMETRY="true")
     if config.option.fast:
         sys.addaudithook(_guard)
 

@@ -52,9 +52,9 @@ LAYERS: list[set[str]] = [
         "insight",
         "webhooks",
     },
-    {"client", "decorator"},
+    {"client", "decorator", "integration"},
     {"imabo"},
-    {"demo", "gateway", "server", "testing"},
+    {"demo", "gateway", "litellm", "openfeature", "server", "testing"},
     {"cli"},
 ]
 SEPARATE = {"policies", "oracles", "stores"}
@@ -73,6 +73,8 @@ HOMES: dict[str, set[str]] = {
         "uvicorn",
     },
     "gateway": {"httpx", "starlette", "uvicorn"},
+    "litellm": {"litellm"},
+    "openfeature": {"openfeature"},
     "cli": {"rich", "shtab"},
     "client": {"httpx"},
     "stores/postgres": {"psycopg"},
@@ -226,7 +228,9 @@ def test_nothing_optional_is_imported_at_the_top_of_a_module_but_at_home() -> No
 
 
 @pytest.mark.parametrize(
-    "library", ["httpx", "psycopg", "rich", "shtab", "sqlalchemy", "starlette", "uvicorn"]
+    "library",
+    ["httpx", "litellm", "openfeature", "psycopg", "rich", "shtab", "sqlalchemy", "starlette"]
+    + ["uvicorn"],
 )
 def test_a_library_with_a_home_is_used_nowhere_else(library: str) -> None:
     wrong = [

@@ -81,7 +81,7 @@ class ClientMethods(ABC, Generic[AnyStudy]):
         self._sender = Sender(self._session, self._connections)
         self._connect(verify)
         # By way of the client, so that it lives as long as one of its studies or rewards does.
-        self._session.wake = self._wake
+        self._session.wake, self._session.flush = self._wake, self._sender.flush
         watch(self._session.before_fork, self._after_fork, self._finish)
         if handle_sigterm:
             deliver_on_sigterm()

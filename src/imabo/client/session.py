@@ -197,6 +197,8 @@ class Session:
         self.studies: dict[str, str] = {}
         # The client puts its own here: something that begins to send what waits.
         self.wake: Callable[[], None] = lambda: None
+        # And this: something that waits until nothing waits to be sent, for so many seconds.
+        self.flush: Callable[[float], bool] = lambda timeout_s: True
 
     def rest(self) -> None:
         """Nothing waits any more: the session may go when its client goes."""

@@ -202,3 +202,9 @@ class AsyncRemoteStudy(StudyControl, Asyncio):
             page, after = await self._run(self._page(after))
             for pull in page:
                 yield pull
+
+
+def flush_of(study: RemoteStudy | AsyncRemoteStudy, timeout_s: float | None = None) -> bool:
+    """Wait until what was told waits no more, as ``Client.flush``; for the client's ``flush_s``."""
+    session = study._session
+    return session.is_closed or session.flush(session.flush_s if timeout_s is None else timeout_s)
