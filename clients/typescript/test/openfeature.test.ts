@@ -24,7 +24,7 @@ let client: Client;
 beforeEach(async () => {
   quietly.length = 0;
   proxy = await Proxy.start(inject("url"));
-  client = quiet(proxy.url, { timeoutS: 1, retries: 0, flushS: 1 });
+  client = quiet(proxy.url, { timeoutS: 10, retries: 0, flushS: 10 });
 });
 afterEach(async () => {
   await OpenFeature.close();
@@ -77,7 +77,7 @@ describe("flags", () => {
         resolve(model);
       });
     });
-    await client.flush();
+    await client.flush(20);
     const pull = await pullOf(study.name, "r-1");
     expect([pull.config.model, pull.context]).toEqual([found, { request: "r-1" }]);
     expect([pull.reward, pull.signals]).toEqual([0.5, { cost: 2 }]);
@@ -149,7 +149,7 @@ describe("events", () => {
     flags.track("thumbs_up", { targetingKey: "two" });
     flags.track("cost", { targetingKey: "two" }, { value: 3 });
     flags.track("visited", { targetingKey: "two" }, { value: 0 });
-    await client.flush();
+    await client.flush(20);
     const [one, two] = [await pullOf(study.name, "one"), await pullOf(study.name, "two")];
     expect([one.reward, two.reward, two.signals]).toEqual([0.25, 1, { cost: 3 }]);
     expect([client.nRefused, quietly]).toEqual([0, []]);
@@ -175,7 +175,7 @@ describe("events", () => {
     flags.track("reward", { targetingKey: "s" }, { value: 0.5, study: two.name });
     flags.track("reward", { targetingKey: "t" }, { value: 0.25 });
     flags.track("reward", { targetingKey: "never seen" }, { value: 1 });
-    await client.flush();
+    await client.flush(20);
     const rewards = async (name: string, keys: string[]) =>
       Promise.all(keys.map(async (key) => (await pullOf(name, key)).reward));
     expect(await rewards(one.name, ["r", "s", "t"])).toEqual([1, null, 0.25]);
@@ -185,12 +185,12 @@ describe("events", () => {
 });
 
 test("without the service flags have their defaults, whole requests of them", async () => {
-  const { study, flags } = await begun({ deadlineS: 0.3 });
+  const { study, flags } = await begun();
   const states: string[] = [];
   flags.addHandler(ProviderEvents.Error, () => void states.push("error"));
   flags.addHandler(ProviderEvents.Ready, () => void states.push("ready"));
   await until(() => states.length === 1); // it is ready now
-  proxy.fault = () => "hang";
+  proxy.fault = () => ({ status: 503 });
   const context = { targetingKey: "request-1" };
   const away = await flags.getStringDetails(`${study.name}.model`, "mine", context);
   expect([away.value, away.reason, away.errorCode]).toEqual(["mine", "ERROR", ErrorCode.GENERAL]);
@@ -200,7 +200,7 @@ test("without the service flags have their defaults, whole requests of them", as
   flags.track("reward", context, { value: 1 });
   const other = await flags.getStringDetails(`${study.name}.model`, "mine", { targetingKey: "two" });
   expect(other.reason).toBe("SPLIT");
-  await client.flush();
+  await client.flush(20);
   expect((await study.facts()).n_rewards).toBe(0);
   await until(() => states.join() === "ready,error,ready");
 });
