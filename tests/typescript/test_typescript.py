@@ -10,28 +10,11 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
 import imabo
 from tests.typescript.installing import MODULES, PACKAGE, ROOT, Node
 
 SOURCES = sorted((PACKAGE / "src").glob("*.ts"))
 IMPORT = re.compile(r"""(?:from|import)\s+["']([^"']+)["']""")
-
-
-@pytest.fixture(scope="module")
-def node() -> Node:
-    """Node, with the packages installed."""
-    found = Node.find()
-    found.install()
-    return found
-
-
-@pytest.fixture(scope="module")
-def built(node: Node) -> Path:
-    """The folder of the compiled package; with the types of browsers alone, and none of Node."""
-    node.tool("typescript/bin/tsc", "--project", "tsconfig.build.json")
-    return PACKAGE / "dist"
 
 
 def test_the_types_are_those_of_the_api(node: Node, tmp_path: Path) -> None:
@@ -53,7 +36,7 @@ def test_it_compiles_with_its_tests(node: Node, built: Path) -> None:
 
 def test_its_own_tests_pass(node: Node, built: Path, tmp_path: Path) -> None:
     variables = {"IMABO_PYTHON": sys.executable, "IMABO_TEST_FOLDER": str(tmp_path)}
-    printed = node.run(MODULES / "vitest/vitest.mjs", "run", **variables)
+    printed = node.run(MODULES / "vitest/vitest.mjs", "run", variables=variables)
     assert re.search(r"Tests +\d\d+ passed", printed), printed
 
 
