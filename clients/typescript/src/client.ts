@@ -119,7 +119,7 @@ export class Client {
     }
     const call: Call = {
       method: method.toUpperCase(),
-      path: search.size > 0 ? `${filled}?${search}` : filled,
+      path: String(search) === "" ? filled : `${filled}?${search}`,
       ...(body !== undefined && { body }),
     };
     return this.#session.call(call, (found) => found as JsonOf<paths[P][M]>);

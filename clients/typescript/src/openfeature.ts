@@ -60,7 +60,7 @@ interface Place {
 /** What a look at a study found. */
 interface Declared {
   readonly signals: ReadonlySet<string>;
-  readonly parameters: ReadonlySet<string>;
+  readonly parameters: ReadonlyMap<string, SpaceDocument["parameters"][number]>;
 }
 
 /**
@@ -134,36 +134,39 @@ export class ImaboProvider implements Provider {
   /**
    * Tell a reward, or a signal, of the request that the context names.
    *
-   * Every study that the request was served with is told, or the one that `details.study` names.
-   * Other numbers of a reward's details that a study declared as signals are told as those.
+   * Every study that the request was served with is told, or the one that `details.study` names;
+   * `details.pull` names a pull by its id. Other numbers that a study declared as signals are told
+   * as those. Other events are none of ours.
    */
-  track(event: string, context: EvaluationContext, details: TrackingEventDetails): void {
-    const key = this.#keyOf(context);
-    const { value, study: named, ...others } = details as Record<string, unknown>;
+  track(event: string, context: EvaluationContext, details: TrackingEventDetails = {}): void {
     const rewards = this.#options.rewards ?? { reward: null };
     const isReward = Object.hasOwn(rewards, event);
-    const places = [...this.#studies.values()].filter((study) =>
-      named !== undefined ? study.name === named : this.#studies.size === 1 || this.#has(study, key),
-    );
-    for (const study of places) {
-      const known = this.#declared.get(study.name)?.signals;
-      if (!isReward && known?.has(event) !== true) continue; // of somebody else
-      const reward = value ?? (isReward ? rewards[event] : undefined);
-      if (key === undefined || (typeof reward !== "number" && typeof reward !== "boolean")) {
-        const why = key === undefined ? "its context names no request" : "it has no value";
-        this.#say(`the event '${event}' tells nothing to study '${study.name}': ${why}`);
-        continue;
-      }
-      const signals = Object.fromEntries(
-        Object.entries(others).filter(([name, one]) => known?.has(name) === true && typeof one === "number"),
-      ) as Record<string, number>;
-      const told = isReward
-        ? study.tell({ key }, reward, { signals, wait: false })
-        : study.signal({ key }, event, reward, { wait: false });
-      told.catch((error: unknown) => this.#say(`study '${study.name}' refused an event: ${error}`));
+    const { value: given, study: named, pull, ...others } = details as Record<string, unknown>;
+    const value = given ?? (isReward ? rewards[event] : undefined);
+    const key = this.#keyOf(context);
+    const whose = typeof pull === "string" ? pull : key === undefined ? undefined : { key };
+    if (isReward && (whose === undefined || !isNumber(value))) {
+      const why = whose === undefined ? "its context names no request" : "it carries no number";
+      this.#say(`the event '${event}' tells no reward: ${why}`);
+      return;
     }
-    if (isReward && places.length === 0) {
-      this.#say(`the event '${event}' tells nothing: no study served its request, or has that name`);
+    for (const study of this.#studies.values()) {
+      if (whose === undefined || (named !== undefined && named !== study.name)) continue;
+      if (typeof whose === "object" && !this.#hasPull(study, whose.key)) continue;
+      const numbers = Object.entries(isReward ? others : { ...others, [event]: value });
+      const signals = Object.fromEntries(
+        numbers.filter((one): one is [string, number | boolean] => {
+          const isDeclared = this.#declared.get(study.name)?.signals.has(one[0]) === true;
+          return isDeclared && isNumber(one[1]);
+        }),
+      );
+      const told =
+        isReward && isNumber(value)
+          ? [study.tell(whose, value, { signals, wait: false })]
+          : Object.entries(signals).map(([name, one]) => study.signal(whose, name, one, { wait: false }));
+      for (const one of told) {
+        one.catch((error: unknown) => this.#say(`study '${study.name}' refused '${event}': ${error}`));
+      }
     }
   }
 
@@ -191,6 +194,18 @@ export class ImaboProvider implements Provider {
       const whole = "a study is an object, a parameter of it a string, a number or a boolean";
       return failed(ErrorCode.TYPE_MISMATCH, `'${flag}' is no ${kind}: ${whole}`);
     }
+    const declared = this.#declared.get(study.name)?.parameters;
+    if (parameter !== undefined && declared !== undefined) {
+      const known = declared.get(parameter);
+      if (known === undefined) {
+        const names = [...declared.keys()].join(", ");
+        return failed(ErrorCode.FLAG_NOT_FOUND, `'${flag}' is no parameter; there are ${names}`);
+      }
+      const values = known.type === "choice" ? known.values : [known.low];
+      if (!values.some((value) => typeof value === kind)) {
+        return failed(ErrorCode.TYPE_MISMATCH, `no value of '${flag}' is a ${kind}`);
+      }
+    }
     const key = this.#keyOf(context);
     if (key === undefined && parameter !== undefined) {
       // Each parameter would come from another pull: nobody's configuration.
@@ -199,25 +214,20 @@ export class ImaboProvider implements Provider {
     }
     const pull = await this.#pullOf(study, key, context);
     if (pull instanceof ImaboError) return failed(codeOf(pull), pull.message);
-    const details = {
-      variant: String(pull.arm),
-      reason: StandardResolutionReasons.SPLIT,
-      flagMetadata: {
-        study: study.name,
-        pull: pull.id,
-        arm: pull.arm,
-        reason: pull.reason,
-        ...(typeof pull.group === "string" && { group: pull.group }),
-      },
+    const flagMetadata = {
+      study: study.name,
+      pull: pull.id,
+      arm: pull.arm,
+      decision: pull.reason,
+      ...(typeof pull.group === "string" && { group: pull.group }),
     };
+    const variant = `arm-${pull.arm}`;
+    const details = { variant, reason: StandardResolutionReasons.SPLIT, flagMetadata };
     if (parameter === undefined) return { ...details, value: pull.config as T };
     const value: Scalar | undefined = pull.config[parameter];
     if (value === undefined) {
-      if (this.#declared.get(study.name)?.parameters.has(parameter) === false) {
-        return failed(ErrorCode.FLAG_NOT_FOUND, `study '${study.name}' has no parameter '${parameter}'`);
-      }
-      // It is not active in this configuration.
-      return { ...details, value: fallback, reason: StandardResolutionReasons.DEFAULT };
+      // The parameter is not active in this configuration: nothing is wrong.
+      return { value: fallback, reason: StandardResolutionReasons.DEFAULT, flagMetadata };
     }
     if (typeof value !== kind) {
       return failed(ErrorCode.TYPE_MISMATCH, `'${flag}' is ${JSON.stringify(value)}, which is no ${kind}`);
@@ -243,8 +253,16 @@ export class ImaboProvider implements Provider {
     return typeof found === "string" && found !== "" ? found : undefined;
   }
 
-  #has(study: AnyStudy, key: string | undefined): boolean {
-    return key !== undefined && this.#requests.has(idOf(study, key));
+  /**
+   * Whether a request may have a pull of the study, as far as is remembered here.
+   *
+   * One that had its flags' defaults has none; nor has one of another study, where this provider
+   * knows which of its studies it asked.
+   */
+  #hasPull(study: AnyStudy, key: string): boolean {
+    const entry = this.#requests.get(idOf(study, key));
+    if (entry !== undefined) return entry.failedAt === undefined;
+    return ![...this.#studies.values()].some((one) => this.#requests.has(idOf(one, key)));
   }
 
   /**
@@ -266,7 +284,11 @@ export class ImaboProvider implements Provider {
       const made: Entry = { outcome: this.#ask(study, key, context) };
       entry = made;
       void made.outcome.then((found) => {
-        if (found instanceof ImaboError) made.failedAt = now();
+        if (!(found instanceof ImaboError)) return;
+        made.failedAt = now();
+        // With another context it may go well.
+        const isMine = codeOf(found) === ErrorCode.INVALID_CONTEXT && this.#requests.get(id) === made;
+        if (isMine) this.#requests.delete(id);
       });
     }
     this.#requests.delete(id);
@@ -282,11 +304,11 @@ export class ImaboProvider implements Provider {
     context: EvaluationContext,
   ): Promise<Pull<Config> | ImaboError> {
     const { attributes, deadlineS } = this.#options;
-    const stored = Object.entries(context).filter(
-      ([name, value]) => value !== undefined && attributes?.includes(name) !== false,
-    );
+    const { targetingKey, ...others } = context;
+    const kept = Object.entries(others).filter(([name]) => attributes?.includes(name) !== false);
+    const stored = { ...(targetingKey && { targeting_key: targetingKey }), ...Object.fromEntries(kept) };
     const asked = await study.attempt(1, {
-      context: Object.fromEntries(stored),
+      ...(Object.keys(stored).length > 0 && { context: stored }),
       ...(key !== undefined && { key }),
       ...(deadlineS !== undefined && { deadlineS }),
     });
@@ -310,7 +332,7 @@ export class ImaboProvider implements Provider {
       const { parameters } = space as unknown as SpaceDocument;
       this.#declared.set(study.name, {
         signals: new Set(Object.keys(signals ?? {})),
-        parameters: new Set(parameters.map(({ name }) => name)),
+        parameters: new Map(parameters.map((one) => [one.name, one])),
       });
     } finally {
       cancel();
@@ -336,6 +358,10 @@ function codeOf(error: ImaboError): ErrorCode {
   // What the context says cannot be used: a key of another request, or too much to store.
   const isContext = ["invalid_setting", "key_conflict", "invalid_request"].includes(error.code);
   return isContext ? ErrorCode.INVALID_CONTEXT : ErrorCode.GENERAL;
+}
+
+function isNumber(value: unknown): value is number | boolean {
+  return typeof value === "boolean" || (typeof value === "number" && Number.isFinite(value));
 }
 
 function idOf(study: AnyStudy, key: string): string {

@@ -17,10 +17,15 @@ export interface Parameter<T> {
 
 /** The parameters of a space by name, in their order. */
 export type Parameters = Record<string, Parameter<Scalar | undefined>>;
+type ValueOf<P> = P extends Parameter<infer T> ? T : never;
+/** Those with `when`. */
+type Conditional<P extends Parameters> = {
+  [Name in keyof P]: undefined extends ValueOf<P[Name]> ? Name : never;
+}[keyof P];
 /** The configurations of a space: a parameter with `when` is there or not. */
 export type ConfigOf<P extends Parameters> = {
-  [Name in keyof P]: P[Name] extends Parameter<infer T> ? T : never;
-};
+  [Name in Exclude<keyof P, Conditional<P>>]: ValueOf<P[Name]>;
+} & { [Name in Conditional<P>]?: Exclude<ValueOf<P[Name]>, undefined> };
 
 interface Active {
   when: Condition;

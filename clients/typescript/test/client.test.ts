@@ -178,6 +178,7 @@ describe("what is refused", () => {
     }
     const good = { model: "large", temperature: 0.2, deep: 2 } as const;
     expect((await study.ask({ default: good })).reason).not.toBe("default");
+    expect((await study.ask({ default: SAFE })).reason).not.toBe("default");
     expect(await codeOf(study.ask({ default: [] as never }))).toBe("invalid_setting");
     expect(await codeOf(study.ask({ deadlineS: Number.NaN }))).toBe("invalid_setting");
   });

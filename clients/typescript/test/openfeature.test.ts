@@ -57,10 +57,10 @@ describe("flags", () => {
     const config = await flags.getObjectValue(study.name, {}, context);
     expect(config).toMatchObject({ model, temperature, cached: cached.value });
     const pull = await pullOf(study.name, "request-1");
-    expect([pull.config, pull.context]).toEqual([config, context]);
+    expect([pull.config, pull.context]).toEqual([config, { targeting_key: "request-1", user: 3 }]);
     expect((await study.facts()).n_pulls).toBe(1);
     expect(cached).toMatchObject({
-      variant: String(pull.arm),
+      variant: `arm-${pull.arm}`,
       reason: "SPLIT",
       flagMetadata: { study: study.name, pull: pull.id, arm: pull.arm },
     });
@@ -79,7 +79,7 @@ describe("flags", () => {
     });
     await client.flush(20);
     const pull = await pullOf(study.name, "r-1");
-    expect([pull.config.model, pull.context]).toEqual([found, { request: "r-1" }]);
+    expect([pull.config.model, pull.context]).toEqual([found, { targeting_key: "user-3", request: "r-1" }]);
     expect([pull.reward, pull.signals]).toEqual([0.5, { cost: 2 }]);
   });
 
@@ -133,6 +133,9 @@ describe("flags", () => {
       ErrorCode.INVALID_CONTEXT,
       ErrorCode.INVALID_CONTEXT,
     ]);
+    expect((await study.facts()).n_pulls).toBe(0);
+    // With another context it goes well.
+    expect(await flags.getStringValue(`${name}.model`, "none", { targetingKey: "s" })).not.toBe("none");
     const whole = await flags.getObjectDetails(`${name}.model`, {}, context);
     expect(whole.errorCode).toBe(ErrorCode.TYPE_MISMATCH);
     // A whole configuration is one pull, whoever asks.
@@ -156,9 +159,17 @@ describe("events", () => {
     flags.track("reward", { targetingKey: "one" });
     flags.track("reward", {}, { value: 1 });
     expect(quietly.map((text) => text.split(": ")[1])).toEqual([
-      "it has no value",
+      "it carries no number",
       "its context names no request",
     ]);
+    // By the pull's id, where the context names nobody.
+    const whole = await flags.getObjectDetails(study.name, {}, {});
+    flags.track("reward", {}, { value: 0.75, pull: whole.flagMetadata["pull"] as string });
+    await client.flush(20);
+    const told = await client.request("get", "/v1/pulls/{pull}", {
+      path: { pull: whole.flagMetadata["pull"] as string },
+    });
+    expect([told.reward, told.context]).toEqual([0.75, null]);
   });
 
   test("go to every study that served the request, or to the one they name", async () => {
@@ -174,13 +185,17 @@ describe("events", () => {
     flags.track("reward", { targetingKey: "r" }, { value: 1 });
     flags.track("reward", { targetingKey: "s" }, { value: 0.5, study: two.name });
     flags.track("reward", { targetingKey: "t" }, { value: 0.25 });
-    flags.track("reward", { targetingKey: "never seen" }, { value: 1 });
     await client.flush(20);
     const rewards = async (name: string, keys: string[]) =>
       Promise.all(keys.map(async (key) => (await pullOf(name, key)).reward));
     expect(await rewards(one.name, ["r", "s", "t"])).toEqual([1, null, 0.25]);
     expect(await rewards(two.name, ["r", "s"])).toEqual([1, 0.5]);
-    expect([client.nRefused, quietly.length]).toEqual([0, 1]);
+    expect([client.nRefused, quietly]).toEqual([0, []]);
+    // Another process resolved its flags: whichever study knows the key takes the reward.
+    await two.ask({ key: "elsewhere" });
+    flags.track("reward", { targetingKey: "elsewhere" }, { value: 1 });
+    await client.flush(20);
+    expect([await rewards(two.name, ["elsewhere"]), client.nRefused]).toEqual([[1], 1]);
   });
 });
 
