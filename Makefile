@@ -18,7 +18,7 @@ PIP := -m pip install -q --disable-pip-version-check
 
 .PHONY: setup demo demo-rag test test-fast test-long test-bare test-oldest test-rag-model \
 	docs browser load-tool lint lint-page types bench-engine bench-toy bench-service bench-gateway chaos \
-	test-postgres-versions wheels clean
+	test-postgres-versions test-typescript wheels clean
 
 # What the fast loop needs: a minute. `make test` installs the rest.
 setup: $(SETUP)
@@ -126,6 +126,10 @@ test-postgres-versions: $(STAMP)
 			--freezes 1 --crashes 1 --restarts 1 --cuts 1 --hangs 1 --minutes 10; \
 	done
 
+# The client in clients/typescript alone; its packages come from npm, the first time.
+test-typescript: $(STAMP)
+	$(PYTEST) -n 0 tests/typescript
+
 bench-toy: $(STAMP)
 	$(BIN)/imabo bench run --problem toy/sin1 toy/garland toy/rastrigin toy/gaussian \
 		--method random imoss-random imoss-tpe imoss-mutate --seeds 20 --out bench-results/toy
@@ -160,4 +164,4 @@ wheels: $(SETUP)
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./bench
 
 clean:
-	rm -rf $(VENV) $(VENV)-bare $(VENV)-oldest build bench/build dist src/*.egg-info bench/src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bare $(VENV)-oldest build bench/build dist src/*.egg-info bench/src/*.egg-info examples/rag/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis clients/typescript/node_modules clients/typescript/dist

@@ -38,6 +38,7 @@ APART: Final = (
     "tests/client",
     "tests/gateway",
     "tests/litellm",
+    "tests/typescript",
     "tests/crash",
     "tests/demo",
     "tests/operations",
@@ -94,6 +95,7 @@ GROUPS: Final = {
     "tests/oracles/test_tabpfn_network.py": "torch",
     "tests/bench/methods/": "torch",
     "tests/litellm/": "litellm",
+    "tests/typescript/": "typescript",
 }
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.
 SPARSE: Final = {

@@ -80,7 +80,13 @@ def test_a_command_of_imabo_is_run_or_its_page_says_why_not(page: Path) -> None:
     assert loose == []
 
 
-BESIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+BESIDE = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "bench/README.md",
+    "clients/typescript/README.md",
+)
 
 
 @pytest.mark.parametrize("page", [*PAGES, *(ROOT / name for name in BESIDE)], ids=name_of)

@@ -1,0 +1,26 @@
+export type { components, paths } from "./api.js";
+export { Client, type ClientOptions, type StudySettings } from "./client.js";
+export { ImaboError } from "./errors.js";
+export type { Fetch } from "./http.js";
+export type { Log } from "./outbox.js";
+export {
+  type Condition,
+  type Config,
+  type ConfigOf,
+  type Parameter,
+  type Parameters,
+  type Scalar,
+  choice,
+  float,
+  int,
+} from "./space.js";
+export {
+  type AskOptions,
+  type Best,
+  type Facts,
+  type Pull,
+  Study,
+  type TellOptions,
+  type Told,
+  type Whose,
+} from "./study.js";

@@ -1,0 +1,59 @@
+"""The client for TypeScript: its types are the API's, it compiles strictly, and its own tests pass.
+
+Those are in clients/typescript/test, and run against a real ``imabo serve``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import imabo
+from tests.typescript.installing import MODULES, PACKAGE, ROOT, Node
+
+SOURCES = sorted((PACKAGE / "src").glob("*.ts"))
+IMPORT = re.compile(r"""(?:from|import)\s+["']([^"']+)["']""")
+
+
+def test_the_types_are_those_of_the_api(node: Node, tmp_path: Path) -> None:
+    described = json.loads((PACKAGE / "package.json").read_text(encoding="utf-8"))
+    _, *arguments = described["scripts"]["generate"].split()
+    arguments[arguments.index("src/api.ts")] = str(tmp_path / "api.ts")
+    node.tool("openapi-typescript/bin/cli.js", *arguments)
+    made = (tmp_path / "api.ts").read_text(encoding="utf-8")
+    # If not: `npm run generate` in clients/typescript.
+    assert made == (PACKAGE / "src/api.ts").read_text(encoding="utf-8")
+
+
+def test_it_compiles_with_its_tests(node: Node, built: Path) -> None:
+    node.tool("typescript/bin/tsc", "--noEmit")
+    for entry in ("index", "openfeature"):
+        assert (built / f"{entry}.js").exists()
+        assert (built / f"{entry}.d.ts").exists()
+
+
+def test_its_own_tests_pass(node: Node, built: Path, tmp_path: Path) -> None:
+    variables = {"IMABO_PYTHON": sys.executable, "IMABO_TEST_FOLDER": str(tmp_path)}
+    printed = node.run(MODULES / "vitest/vitest.mjs", "run", variables=variables)
+    assert re.search(r"Tests +\d\d+ passed", printed), printed
+
+
+def test_it_needs_no_other_package_and_nothing_of_node() -> None:
+    described = json.loads((PACKAGE / "package.json").read_text(encoding="utf-8"))
+    assert "dependencies" not in described
+    assert len(SOURCES) > 5
+    for source in SOURCES:
+        named = IMPORT.findall(source.read_text(encoding="utf-8"))
+        foreign = {name for name in named if not name.startswith("./")}
+        assert foreign <= ({"@openfeature/server-sdk"} if source.stem == "openfeature" else set())
+
+
+def test_its_packages_are_pinned_and_its_version_is_ours() -> None:
+    described = json.loads((PACKAGE / "package.json").read_text(encoding="utf-8"))
+    assert described["version"] == imabo.__version__
+    for name, version in described["devDependencies"].items():
+        assert re.fullmatch(r"\d+\.\d+\.\d+", version), name
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    assert {"node_modules/", "package-lock.json"} <= set(ignored)
