@@ -51,9 +51,12 @@ def sent_twice(server: Closing) -> list[bytes]:
             for _ in range(2):
                 body = json.dumps({}).encode()
                 answer = await upstreams.send(server.upstream, "x", [], body)
-                bodies.append(b"".join([piece async for piece in answer.pieces()]))
-                await answer.close()
-                await answer.close()  # again does nothing
+                whole = b""
+                while piece := await answer.read():
+                    whole += piece
+                bodies.append(whole)
+                answer.close()
+                answer.close()  # again does nothing
         finally:
             await upstreams.close()
         return bodies

@@ -84,7 +84,7 @@ def test_a_body_that_is_too_long_and_one_in_pieces(gateway: Gateway) -> None:
 def test_long_texts_take_little_time_and_memory(text: str) -> None:
     long = '{"messages": "' + text * (1 << 21) + '", "model": "m"}'
     tracemalloc.start()
-    began = time.monotonic()
+    began = time.thread_time()
     try:
         (_, model) = pieces(long)
         _, peak = tracemalloc.get_traced_memory()
@@ -92,7 +92,7 @@ def test_long_texts_take_little_time_and_memory(text: str) -> None:
         tracemalloc.stop()
     assert long[model.start : model.end] == '"m"'
     assert peak < 8 * len(long)
-    assert time.monotonic() - began < 5.0
+    assert time.thread_time() - began < 5.0
 
 
 def test_addresses_and_methods_that_are_not_there(gateway: Gateway) -> None:

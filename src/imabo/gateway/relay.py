@@ -7,7 +7,7 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,11 +20,12 @@ from imabo.errors import InvalidConfig
 from imabo.gateway.answering import refused
 from imabo.gateway.asking import Studies
 from imabo.gateway.bodies import Body, with_id
+from imabo.gateway.connections import Headers
 from imabo.gateway.mapping import CHAT, EMBEDDINGS, Asked, asked_of, request_of
 from imabo.gateway.served import Reply, Serving
 from imabo.gateway.settings import PREFIX, GatewaySettings, Route, Target
 from imabo.gateway.streams import Events, usage_of
-from imabo.gateway.upstream import Answer, Headers, UpstreamFailure, Upstreams
+from imabo.gateway.upstream import Answer, UpstreamFailure, Upstreams
 from imabo.gateway.watching import Watch
 from imabo.space.scalars import show
 
@@ -150,19 +151,18 @@ class Relay:
             text = body.text
         answer = await self._send(target, scope, text.encode())
         try:
-            pieces = answer.pieces()
-            first = await anext(pieces, b"")  # until then the failure can still be said
+            piece = await answer.read()  # until then the failure can still be said
             headers = answer.headers
             if answer.length is not None:
-                headers = [*headers, (b"content-length", answer.length.encode())]
+                headers = [*headers, (b"content-length", answer.length)]
             await send(_start(answer.status, headers))
-            await send(_piece(first))
             with suppress(UpstreamFailure):  # it ends as abruptly for the caller
-                async for piece in pieces:
+                while piece:
                     await send(_piece(piece))
+                    piece = await answer.read()
                 await send(_end())
         finally:
-            await answer.close()
+            answer.close()
 
     # --- a tuned one ----------------------------------------------------------------------------
 
@@ -174,15 +174,15 @@ class Relay:
         try:
             serving, reply = await self._saved(serving, reply, text, document, scope)
         except BaseException:
-            await reply.close()
+            reply.close()
             raise
         if reply.failure is not None:
             self._done(serving, 0)
             raise reply.failure
-        if reply.rest is None:
+        if reply.is_whole:
             await self._pass_whole(serving, reply, send)
         else:
-            await self._pass_events(serving, reply, reply.rest, send)
+            await self._pass_events(serving, reply, send)
 
     async def _saved(
         self, serving: Serving, reply: Reply, text: str, document: Mapping[str, Any], scope: Scope
@@ -200,7 +200,7 @@ class Relay:
                 _log.warning("route %r fell back, %d times: %s", route.name, n_times, why)
             other = await self._reply(instead, scope)
             if other.failure is None or reply.failure is not None:
-                await reply.close()
+                reply.close()
                 return instead, other
         return serving, reply
 
@@ -223,26 +223,25 @@ class Relay:
             return Reply(failure=failure)
         is_kept = False
         try:
-            pieces = answer.pieces()
             if answer.is_stream and not answer.is_failure:
-                first = await anext(pieces, b"")
+                first = await answer.read()
                 serving.first_s = time.monotonic() - serving.began
                 is_kept = True
-                return Reply(answer, first, pieces)
+                return Reply(answer, first, is_whole=False)
             most, whole = self._parts.settings.max_answer_bytes, []
-            async for piece in pieces:
+            while piece := await answer.read():
                 whole.append(piece)
                 most -= len(piece)
                 if most < 0:
                     is_kept = True
-                    return Reply(answer, b"".join(whole), pieces)
+                    return Reply(answer, b"".join(whole), is_whole=False)
             serving.first_s = serving.latency_s = time.monotonic() - serving.began
             return Reply(answer, b"".join(whole))
         except UpstreamFailure as failure:
             return Reply(failure=failure)
         finally:
             if not is_kept:
-                await answer.close()
+                answer.close()
 
     async def _pass_whole(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer, body = reply.answer, reply.body
@@ -256,9 +255,7 @@ class Relay:
         await send(_end(body))
         self._done(serving, answer.status)
 
-    async def _pass_events(
-        self, serving: Serving, reply: Reply, rest: AsyncIterator[bytes], send: Send
-    ) -> None:
+    async def _pass_events(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer = reply.answer
         is_read = answer.is_plain and answer.is_stream
         events = Events(self._id(serving, answer) if is_read else None)
@@ -266,7 +263,7 @@ class Relay:
             await send(_start(answer.status, [*answer.headers, *serving.headers()]))
             await _send_some(send, events.feed(reply.body))
             try:
-                async for piece in rest:
+                while piece := await answer.read():
                     await _send_some(send, events.feed(piece))
             except UpstreamFailure as failure:
                 # The head is sent, so all that can be said is that it did not end well.
@@ -275,7 +272,7 @@ class Relay:
             else:
                 await send(_end(events.end()))
         finally:
-            await answer.close()
+            answer.close()
         serving.latency_s = time.monotonic() - serving.began
         serving.usage = events.usage if is_read else None
         self._done(serving, answer.status)

@@ -65,6 +65,15 @@ def _process(*arguments: str, as_json: bool = False) -> Iterator[tuple[str, int]
             process.stdout.close()
 
 
+def _cpu_s(pids: Sequence[int]) -> float:
+    """The processor time that processes have used: it does not depend on what else runs."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])  # in user mode, and in the kernel
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _resident_mb(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
