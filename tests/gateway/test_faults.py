@@ -106,7 +106,7 @@ def frozen() -> Iterator[str]:
 
 @pytest.fixture
 def quick_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imabo.gateway.asking._START_S", 0.05)
+    monkeypatch.setattr("imabo.gateway.remote._START_S", 0.05)
 
 
 @pytest.mark.usefixtures("quick_start")

@@ -7,7 +7,7 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -34,6 +34,27 @@ requests: Final = logging.getLogger("imabo.gateway.requests")
 _SHOWN: Final = 200  # characters of a header of ours
 
 
+class Guard:
+    """Says who may use the gateway: whoever has its key, or everyone where it has none."""
+
+    def __init__(self, key: str | None) -> None:
+        self._key = None if key is None else b"Bearer " + key.encode()
+
+    async def refusal(self, scope: Scope) -> Response | None:
+        """What a caller is answered who may not; None for others."""
+        if self._key is None:
+            return None
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        if hmac.compare_digest(given, self._key):
+            return None
+        message = "the gateway asks for its key: send it as 'Authorization: Bearer KEY'"
+        return refused(401, "invalid_api_key", message)
+
+    def allows(self, scope: Scope, study: str | None = None) -> bool:
+        """Whether a caller may use a study's routes; with None, models by their own names."""
+        return True
+
+
 @dataclass(slots=True)
 class Parts:
     """What the requests of a gateway share."""
@@ -41,26 +62,9 @@ class Parts:
     settings: GatewaySettings
     studies: Studies
     upstreams: Upstreams
-    beside: set[asyncio.Task[Any]] = field(default_factory=set)
+    guard: Guard
     trouble: Trouble = field(default_factory=Trouble)  # failures are said once in a while
     saved: Trouble = field(default_factory=Trouble)
-
-    def do_beside(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do something that no answer waits for."""
-        task = asyncio.get_running_loop().create_task(work)
-        self.beside.add(task)
-        task.add_done_callback(self.beside.discard)
-
-    def check_key(self, scope: Scope) -> Response | None:
-        """A refusal where the gateway asks for a key and the caller has another, or none."""
-        wanted = self.settings.own_key
-        if wanted is None:
-            return None
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        if hmac.compare_digest(given, b"Bearer " + wanted.encode()):
-            return None
-        message = "the gateway asks for its key: send it as 'Authorization: Bearer KEY'"
-        return refused(401, "invalid_api_key", message)
 
 
 class Relay:
@@ -78,7 +82,7 @@ class Relay:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; when its caller goes, so does what is under way upstream."""
-        body = self._parts.check_key(scope) or await self._read(scope, receive)
+        body = await self._parts.guard.refusal(scope) or await self._read(scope, receive)
         if body is None:
             return
         if isinstance(body, Response):
@@ -91,6 +95,12 @@ class Relay:
             if not watch.is_gone:
                 raise
             watch.forgive()
+        except Exception as error:
+            if watch.has_begun:  # too late for an answer: break the connection, so it is noticed
+                raise
+            _log.error("a request failed", exc_info=error)
+            words = "the gateway failed; its log has more"
+            await refused(500, "internal", words)(scope, receive, send)
         finally:
             watch.end()
 
@@ -125,20 +135,23 @@ class Relay:
             words = f"the body is {show(document)[:_SHOWN]}; it must be a JSON object"
             await refused(400, "invalid_json", words)(scope, receive, send)
             return
-        model = document.get("model")
-        try:
-            if (route := settings.route(model)) is not None:
-                await self._tuned(route, text, document, scope, send)
-            elif (target := settings.target(model)) is not None:
+        model, guard = document.get("model"), self._parts.guard
+        route, target = settings.route(model), settings.target(model)
+        if route is not None and guard.allows(scope, route.study):
+            await self._tuned(route, text, document, scope, send)
+        elif route is None and target is not None and guard.allows(scope):
+            try:
                 await self._passed(target, text, document, scope, send)
-            else:
-                await _no_model(model, settings)(scope, receive, send)
-        except UpstreamFailure as failure:
-            if self._parts.trouble.add(1):
-                _log.warning("%s: %s", failure.reason, failure.words)
-            status = 504 if failure.reason == "timeout" else 502
-            answer = refused(status, "upstream_failed", failure.words)
-            await answer(scope, receive, send)
+            except UpstreamFailure as failure:
+                await self._failed(failure)(scope, receive, send)
+        else:
+            await _no_model(model, settings)(scope, receive, send)
+
+    def _failed(self, failure: UpstreamFailure) -> Response:
+        if self._parts.trouble.add(1):
+            _log.warning("%s: %s", failure.reason, failure.words)
+        status = 504 if failure.reason == "timeout" else 502
+        return refused(status, "upstream_failed", failure.words)
 
     # --- a model of its own name ----------------------------------------------------------------
 
@@ -177,9 +190,12 @@ class Relay:
             reply.close()
             raise
         if reply.failure is not None:
+            answer = self._failed(reply.failure)
+            headers = [*answer.raw_headers, *serving.headers()]
+            await send(_start(answer.status_code, headers))
+            await send(_end(bytes(answer.body)))
             self._done(serving, 0)
-            raise reply.failure
-        if reply.is_whole:
+        elif reply.is_whole:
             await self._pass_whole(serving, reply, send)
         else:
             await self._pass_events(serving, reply, send)
@@ -287,26 +303,21 @@ class Relay:
     def _done(self, serving: Serving, status: int) -> None:
         """Say what was measured: in the log, and to the study where it declares it."""
         signals = serving.signals()
-        facts = {
-            "route": serving.route.name,
-            "study": serving.route.study,
-            "pull": serving.pull_id,
-            "arm": serving.pull.arm,
-            "served": serving.served,
-            "model": serving.sent.target.model,
-            "status": status,
-            **{name: round(value, 9) for name, value in signals.items()},
-        }
-        requests.info("request", extra={"facts": facts})
+        if requests.isEnabledFor(logging.INFO):
+            facts = {
+                "route": serving.route.name,
+                "study": serving.route.study,
+                "pull": serving.pull_id,
+                "arm": serving.pull.arm,
+                "served": serving.served,
+                "model": serving.sent.target.model,
+                "status": status,
+                **{name: round(value, 9) for name, value in signals.items()},
+            }
+            requests.info("request", extra={"facts": facts})
         is_whole = serving.served == "arm" and 200 <= status < 300
-        if is_whole and self._parts.studies.declared(serving.route.study):
-            self._parts.do_beside(self._tell_signals(serving, signals))
-
-    async def _tell_signals(self, serving: Serving, signals: Mapping[str, float]) -> None:
-        try:
-            await self._parts.studies.signal(serving.route.study, serving.pull.id, signals)
-        except Exception as error:  # a measurement that is lost harms nobody
-            _log.warning("signals of study %r were not told: %s", serving.route.study, error)
+        if is_whole:
+            self._parts.studies.note(serving.route.study, serving.pull.id, signals)
 
     async def _send(self, target: Target, scope: Scope, body: bytes) -> Answer:
         headers = scope["headers"]
