@@ -71,7 +71,7 @@ HOMES: dict[str, set[str]] = {
         "starlette",
         "uvicorn",
     },
-    "gateway": {"httpx", "starlette", "uvicorn"},
+    "gateway": {"httptools", "httpx", "starlette", "uvicorn"},
     "cli": {"rich", "shtab"},
     "client": {"httpx"},
     "stores/postgres": {"psycopg"},
