@@ -102,6 +102,7 @@ class Studies(ABC):
                 batch = dict(list(noted.items())[:_MOST])
                 for pull_id in batch:
                     del noted[pull_id]
+                refused: list[Exception]
                 try:
                     reports = [Reward(None, pull, signals=told) for pull, told in batch.items()]
                     refused = [one for one in await self.report(study, reports) if one is not None]
