@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         self.headers: Headers = []
         self.n_received = 0  # bytes of the answer
         self._has_head = self._is_interim = self._is_framed = self._is_complete = False
-        self._is_spoilt = self._is_paused = self._is_overdue = False
+        self._may_stay = self._is_spoilt = self._is_paused = self._is_overdue = False
         self._error: NoAnswer | None = None
         self._pieces: list[bytes] = []
         self._n_waiting = 0
@@ -96,8 +96,7 @@ class Connection(asyncio.Protocol):
         """Be done with the answer: what was not read to its end is given up."""
         if self._parser is None:
             return
-        is_good = self._is_complete and not self._is_spoilt and not self.is_closed
-        is_good = is_good and self._is_framed and self._parser.should_keep_alive()
+        is_good = self._may_stay and not self._is_spoilt and not self.is_closed
         self._parser = None
         if self._timer is not None:
             self._timer.cancel()
@@ -221,8 +220,9 @@ class Connection(asyncio.Protocol):
         """The answer is complete."""
         if self._is_interim and not self._has_head:
             self._is_interim, self.headers = False, []  # the answer itself is still to come
-        elif self._has_head:
+        elif self._has_head and not self._is_complete:
             self._is_complete = True
+            self._may_stay = self._parser.should_keep_alive()
 
 
 class Connections:
