@@ -16,7 +16,7 @@ N ?= 2
 GROUPS := --dist loadgroup --no-loadscope-reorder
 PIP := -m pip install -q --disable-pip-version-check
 
-.PHONY: setup demo demo-rag test test-fast test-long test-bare test-oldest test-rag-model \
+.PHONY: setup demo demo-rag demo-gateway test test-fast test-long test-bare test-oldest test-rag-model \
 	docs browser load-tool lint lint-page types bench-engine bench-toy bench-service bench-gateway chaos \
 	test-postgres-versions test-typescript wheels clean
 
@@ -29,6 +29,10 @@ demo: $(DEMO)
 # A real assistant with a real model on this machine, tuned live; it ends in under 15 minutes.
 demo-rag: $(RAG)
 	$(BIN)/python -m imabo_rag demo $(ARGS)
+
+# Two models on this machine behind the gateway, asked by the official OpenAI client; under 10 minutes.
+demo-gateway: $(RAG)
+	$(BIN)/python -m imabo_rag gateway $(ARGS)
 
 # The same loop as a test, with the real LLM: about a minute.
 test-rag-model: $(STAMP) $(RAG)

@@ -72,7 +72,7 @@ HOMES: dict[str, set[str]] = {
         "starlette",
         "uvicorn",
     },
-    "gateway": {"httpx", "starlette", "uvicorn"},
+    "gateway": {"httptools", "httpx", "starlette", "uvicorn"},
     "litellm": {"litellm"},
     "openfeature": {"openfeature"},
     "cli": {"rich", "shtab"},

@@ -77,8 +77,6 @@ def file_of(
     upstream: str, imabo: str, no_http: str = "http://127.0.0.1:1", **more: Any
 ) -> dict[str, Any]:
     """A gateway's file, with a route for every way in which an upstream fails."""
-    models: dict[str, Any] = {name: {} for name in MODELS}
-    models |= {"small": {"input": 0.001, "output": 0.002}}
     served = {"model": "small", "temperature": 0.25, "prompt": "short"}
     wrong = [name for name in MODELS if name not in ("small", "large")]
     faults = {
@@ -97,8 +95,10 @@ def file_of(
         "imabo": {"url": imabo, "deadline_s": 5.0},
         "gateway": more.pop("gateway", {}),
         "upstreams": {
-            "main": {"base_url": f"{upstream}/v1", "key_env": "UP_KEY", "models": models,
-                     "timeout_s": 0.6},
+            "main": {"base_url": f"{upstream}/v1", "key_env": "UP_KEY", "timeout_s": 30.0,
+                     "models": {"small": {"input": 0.001, "output": 0.002}, "large": {}}},
+            "wrong": {"base_url": f"{upstream}/v1", "key_env": "UP_KEY", "timeout_s": 0.6,
+                      "models": {name: {} for name in wrong}},
             "down": {"base_url": "http://127.0.0.1:1/v1", "models": {"down": {}}},
             "odd": {"base_url": no_http, "models": {"no-http": {}}},
         },

@@ -1,77 +1,265 @@
-"""Connections that an upstream kept open, and closed without a word."""
+"""Connections of the gateway's own: kept, closed without a word, cut, slow, and no HTTP at all."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
-import threading
+import ssl
+from collections.abc import Awaitable, Callable
 
 import pytest
 
+from imabo.gateway import connections as module
+from imabo.gateway.connections import MOST_HEAD, Connections, NoAnswer
 from imabo.gateway.settings import Upstream
-from imabo.gateway.upstream import UpstreamFailure, Upstreams
+from imabo.gateway.upstream import UpstreamFailure, Upstreams, verify
+
+OK = b"HTTP/1.1 200 OK\r\n"
+SHORT = OK + b"content-length: 2\r\n\r\n{}"
+CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Closing:
-    """Answers the first request of a connection, and closes it when the second has come."""
+class Scripted:
+    """A server that says what a test lets it say; ``heads`` are the requests that it got."""
 
-    def __init__(self, n_good: int = 1) -> None:
-        self._n_good = n_good
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.upstream = Upstream(
-            "closing", f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1", {}
-        )
+    def __init__(self, *answers: bytes | None, close: bool = False) -> None:
+        self.answers, self.close = answers, close
+        self.heads: list[bytes] = []
         self.n_connections = 0
-        threading.Thread(target=self._run, daemon=True).start()
+        self.is_left = asyncio.Event()  # a caller has closed its connection
 
-    def _run(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            self.n_connections += 1
-            with connection:
-                for _ in range(self._n_good):
-                    connection.recv(65_536)
-                    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
-                connection.recv(65_536)
-
-    def stop(self) -> None:
-        self._socket.close()
-
-
-def sent_twice(server: Closing) -> list[bytes]:
-    """Two requests, one after the other."""
-
-    async def run() -> list[bytes]:
-        upstreams, bodies = Upstreams(), []
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.n_connections += 1
         try:
-            for _ in range(2):
-                body = json.dumps({}).encode()
-                answer = await upstreams.send(server.upstream, "x", [], body)
-                bodies.append(b"".join([piece async for piece in answer.pieces()]))
-                await answer.close()
-                await answer.close()  # again does nothing
+            for answer in self.answers:
+                head = await reader.readuntil(b"\r\n\r\n")
+                self.heads.append(head)
+                if answer is None:
+                    break
+                await reader.readexactly(int(head.partition(b"content-length: ")[2].split()[0]))
+                writer.write(answer)
+                await writer.drain()
+            if not self.close:
+                await reader.read()
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
         finally:
-            await upstreams.close()
-        return bodies
+            self.is_left.set()
+            writer.close()
 
+
+async def read_all(connections: Connections, timeout_s: float = 5.0) -> tuple[int, bytes]:
+    connection = await connections.send("/chat", [(b"x", b"y")], b"{}", timeout_s)
     try:
-        return asyncio.run(run())
+        whole = b""
+        while piece := await connection.read():
+            whole += piece
+        return connection.status, whole
     finally:
-        server.stop()
+        connection.end()
+
+
+def run(server: Scripted, work: Callable[[Connections], Awaitable[None]]) -> None:
+    """Do something with connections to a server."""
+
+    async def main() -> None:
+        listening = await asyncio.start_server(server.talk, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        connections = Connections(f"http://127.0.0.1:{port}/v1", 5.0, verify)
+        try:
+            await work(connections)
+        finally:
+            await connections.close()
+            listening.close()
+
+    asyncio.run(main())
+
+
+def test_a_connection_is_kept_and_the_request_is_whole() -> None:
+    server = Scripted(SHORT, SHORT)
+
+    async def work(connections: Connections) -> None:
+        assert [await read_all(connections) for _ in range(2)] == [(200, b"{}")] * 2
+
+    run(server, work)
+    assert server.n_connections == 1
+    line, host, *rest = server.heads[0].split(b"\r\n")
+    assert line == b"POST /v1/chat HTTP/1.1"
+    assert host.startswith(b"host: 127.0.0.1:")
+    assert rest == [b"x: y", b"content-length: 2", b"", b""]
 
 
 def test_a_kept_connection_that_was_closed_costs_nobody_a_request() -> None:
-    server = Closing()
-    assert sent_twice(server) == [b"{}", b"{}"]
+    server = Scripted(SHORT, None, close=True)
+
+    async def work(connections: Connections) -> None:
+        assert [await read_all(connections) for _ in range(2)] == [(200, b"{}")] * 2
+
+    run(server, work)
     assert server.n_connections == 2
 
 
 def test_a_request_that_a_new_connection_took_is_not_repeated() -> None:
-    server = Closing(n_good=0)
-    with pytest.raises(UpstreamFailure, match="broke off"):
-        sent_twice(server)
+    server = Scripted(None, close=True)
+
+    async def work(connections: Connections) -> None:
+        with pytest.raises(NoAnswer, match="broken"):
+            await read_all(connections)
+
+    run(server, work)
     assert server.n_connections == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "close", "found"),
+    [
+        (CHUNKED + b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", False, b"abcde"),
+        (OK + b"\r\nuntil the end", True, b"until the end"),
+        (b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nx", True, b"x"),
+        (b"HTTP/1.1 100 Continue\r\na: b\r\n\r\n" + SHORT, False, b"{}"),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 3 + SHORT, False, b"{}"),
+        (OK + b"Content-Length: 0\r\n\r\n", False, b""),
+        (SHORT + SHORT, False, b"{}"),
+        (OK + b"content-length: 300000\r\n\r\n" + b"z" * 300_000, False, b"z" * 300_000),
+    ],
+)  # fmt: skip
+def test_answers_end_in_many_ways(answer: bytes, close: bool, found: bytes) -> None:
+    server = Scripted(answer, *([] if close else [answer]), close=close)
+
+    async def work(connections: Connections) -> None:
+        assert await read_all(connections) == (200, found)
+        assert await read_all(connections) == (200, found)
+
+    run(server, work)
+    # One that ends with its answer, or says more than was asked for, is not used again.
+    assert server.n_connections == (2 if close or answer == SHORT + SHORT else 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "close", "kind"),
+    [
+        (b"\x00\x01 nonsense\r\n\r\n", False, "protocol"),
+        (b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", False, "protocol"),
+        (OK + b"content-length: 9\r\n\r\n{", True, "broken"),
+        (CHUNKED + b"2\r\nab\r\n", True, "broken"),
+        (CHUNKED + b"zz\r\nab\r\n", False, "protocol"),
+        (OK + b"a: b\r\n", True, "broken"),
+        (OK + b"a: " + b"b" * MOST_HEAD + b"\r\n\r\n", False, "head"),
+        (OK + b"a: b\r\n" * MOST_HEAD, False, "head"),
+        (OK + b"content-length: 9\r\n\r\n{", False, "timeout"),
+        (b"", False, "timeout"),
+    ],
+)  # fmt: skip
+def test_answers_fail_in_many_ways(answer: bytes, close: bool, kind: str) -> None:
+    server = Scripted(answer, close=close)
+
+    async def work(connections: Connections) -> None:
+        with pytest.raises(NoAnswer) as failure:
+            await read_all(connections, 0.05 if kind == "timeout" else 5.0)
+        assert failure.value.kind == kind
+        await asyncio.wait_for(server.is_left.wait(), 5.0)  # such a connection is not kept
+
+    run(server, work)
+
+
+def test_a_header_of_ten_thousand_bytes_passes() -> None:
+    server = Scripted(OK + b"x-long: " + b"h" * 10_000 + b"\r\ncontent-length: 0\r\n\r\n")
+
+    async def work(connections: Connections) -> None:
+        connection = await connections.send("", [], b"", 5.0)
+        assert dict(connection.headers)[b"x-long"] == b"h" * 10_000
+        connection.end()
+
+    run(server, work)
+
+
+def test_what_a_slow_reader_does_not_take_stays_with_the_sender() -> None:
+    server = Scripted(OK + b"\r\n" + b"z" * 30_000_000, close=True)
+
+    async def work(connections: Connections) -> None:
+        connection = await connections.send("", [], b"", 0.02)
+        await asyncio.sleep(0.1)  # longer than nothing may come: it is the reader who waits
+        size = most = len(await connection.read())
+        while piece := await connection.read():
+            size, most = size + len(piece), max(most, len(piece))
+        connection.end()
+        assert size == 30_000_000
+        assert most < 3_000_000
+
+    run(server, work)
+
+
+def test_a_loop_that_was_held_up_does_not_blame_the_other_side() -> None:
+    import time
+
+    server = Scripted(SHORT)
+
+    async def work(connections: Connections) -> None:
+        sent = asyncio.create_task(connections.send("", [], b"", 0.05))
+        while not server.heads:
+            await asyncio.sleep(0)
+        time.sleep(0.2)  # the answer comes meanwhile, and nobody can read it
+        connection = await sent
+        assert await connection.read() == b"{}"
+        connection.end()
+
+    run(server, work)
+
+
+def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_IDLE_S", 0.02)
+    server = Scripted(SHORT, SHORT)
+
+    async def work(connections: Connections) -> None:
+        await read_all(connections)
+        await asyncio.wait_for(server.is_left.wait(), 5.0)
+
+    run(server, work)
+
+
+def test_an_answer_that_is_given_up_closes_its_connection() -> None:
+    server = Scripted(OK + b"content-length: 9\r\n\r\n{")
+
+    async def work(connections: Connections) -> None:
+        sent = asyncio.create_task(read_all(connections))
+        while not server.heads:
+            await asyncio.sleep(0)
+        sent.cancel()
+        await asyncio.wait_for(server.is_left.wait(), 5.0)
+
+    run(server, work)
+
+
+def test_words_of_failures_have_no_address() -> None:
+    async def send(upstream: Upstream) -> str:
+        upstreams = Upstreams()
+        try:
+            await upstreams.send(upstream, "x", [], b"{}")
+        except UpstreamFailure as failure:
+            return failure.words
+        finally:
+            await upstreams.close()
+        return ""
+
+    down = Upstream("up", "http://127.0.0.1:1/v1", {})
+    assert asyncio.run(send(down)) == "upstream 'up' cannot be reached"
+    unknown = Upstream("up", "http://nowhere.invalid/v1", {})
+    assert asyncio.run(send(unknown)) == "upstream 'up' cannot be reached"
+
+
+def test_certificates_are_checked(tmp_path: object) -> None:
+    context = verify()
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    server = Scripted(SHORT)
+
+    async def main() -> None:
+        listening = await asyncio.start_server(server.talk, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        connections = Connections(f"https://localhost:{port}", 5.0, verify)
+        with pytest.raises(NoAnswer, match="connect"):  # it speaks no TLS
+            await connections.send("", [], b"", 1.0)
+        await connections.close()
+        listening.close()
+
+    asyncio.run(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -13,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from imabo import Client
+from imabo import Client, Signal
 from tests.gateway.conftest import UPSTREAM_KEY, Gateway, file_of
 from tests.gateway.upstream import Stub
 from tests.server.running import RunningServer
@@ -41,6 +42,8 @@ def test_without_a_fallback_the_upstreams_own_error_comes_or_ours(
     assert words in answer.json()["error"]["message"]
     if fault == "busy":
         assert answer.headers["retry-after"] == "7"
+    assert answer.headers["x-imabo-study"] == "one"
+    assert answer.headers["x-imabo-pull"]
     assert UPSTREAM_KEY not in answer.text
 
 
@@ -106,7 +109,7 @@ def frozen() -> Iterator[str]:
 
 @pytest.fixture
 def quick_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("imabo.gateway.asking._START_S", 0.05)
+    monkeypatch.setattr("imabo.gateway.remote._START_S", 0.05)
 
 
 @pytest.mark.usefixtures("quick_start")
@@ -135,6 +138,54 @@ def test_without_imabo_the_default_is_served_within_the_deadline(
         assert told["status"] == "dropped"
         assert "default was served" in told["why"]
     assert any("default" in record.getMessage() for record in caplog.records)
+
+
+def test_imabo_may_freeze_and_come_back(
+    made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
+) -> None:
+    file = file_of(stub[1], imabo.url)
+    file["imabo"]["deadline_s"] = 0.2
+    gateway, gate = made(file), threading.Event()
+    before = gateway.chat()
+    imabo.app.parts.registry.lanes.put("answers", gate.wait)
+    try:
+        for metadata in ({}, {"imabo_key": "frozen-1"}):
+            began = time.monotonic()
+            frozen = gateway.chat(metadata=metadata)
+            assert time.monotonic() - began < 2.0
+            assert frozen.headers["x-imabo-served"] == "default"
+            assert gateway.feedback(id=frozen.json()["id"], reward=1).json()["status"] == "dropped"
+    finally:
+        gate.set()
+    until = time.monotonic() + 10.0
+    while gateway.chat().headers["x-imabo-served"] != "arm" and time.monotonic() < until:
+        time.sleep(0.02)
+    assert time.monotonic() < until
+    assert gateway.feedback(id=before.json()["id"], reward=1).json()["status"] == "told"
+
+
+@pytest.mark.usefixtures("quick_start")
+def test_signals_are_told_of_a_service_that_came_later(
+    made: Callable[[dict[str, Any]], Gateway],
+    stub: tuple[Stub, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tests.gateway.conftest import SPACE, free_port
+
+    monkeypatch.setattr("imabo.gateway.remote._LOOK_SOON_S", 0.05)
+    port = free_port()
+    file = file_of(stub[1], f"http://127.0.0.1:{port}")
+    file["routes"] = {"answers": file["routes"]["answers"]}
+    gateway = made(file)
+    with RunningServer(port=port) as late, Client(late.url) as client:
+        study = client.create("answers", SPACE, seed=0, signals={"latency_s": Signal(low=0.0)})
+        until, told = time.monotonic() + 10.0, False
+        while not told and time.monotonic() < until:
+            answer = gateway.chat()
+            if answer.headers["x-imabo-served"] == "arm":
+                time.sleep(0.1)
+                told = "latency_s" in study.pull(answer.headers["x-imabo-pull"]).signals
+        assert told
 
 
 @pytest.mark.usefixtures("quick_start")
@@ -170,7 +221,7 @@ def test_a_caller_that_goes_before_the_answer_ends_the_upstreams_work(
     imabo: RunningServer,
 ) -> None:  # fmt: skip
     file = file_of(stub[1], imabo.url)
-    file["upstreams"]["main"]["timeout_s"] = 60.0
+    file["upstreams"]["wrong"]["timeout_s"] = 60.0
     gateway = made(file)
     gateway.stub.cancelled.clear()
     n_seen, until = len(gateway.stub.seen), time.monotonic() + 10.0
@@ -189,7 +240,7 @@ def test_a_caller_that_goes_in_a_stream_ends_the_upstreams_work(
     imabo: RunningServer,
 ) -> None:  # fmt: skip
     file = file_of(stub[1], imabo.url)
-    file["upstreams"]["main"]["timeout_s"] = 60.0
+    file["upstreams"]["wrong"]["timeout_s"] = 60.0
     gateway = made(file)
     gateway.stub.cancelled.clear()
     request = {"model": model, "stream": True}
@@ -200,22 +251,18 @@ def test_a_caller_that_goes_in_a_stream_ends_the_upstreams_work(
 
 
 def test_many_streams_at_once_hold(gateway: Gateway) -> None:
-    failures: list[object] = []
+    """More of them: python -m imabo_bench.gateway."""
 
-    def one() -> None:
-        try:
-            answer = gateway.chat(stream=True)
-            if not answer.text.endswith("data: [DONE]\n\n"):
-                failures.append(answer.text)
-        except Exception as error:
-            failures.append(error)
+    async def run() -> list[str]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(timeout=60.0, limits=limits) as client:
+            body = {"model": "imabo/answers", "messages": [], "stream": True}
+            url = f"{gateway.url}/v1/chat/completions"
+            answers = await asyncio.gather(*(client.post(url, json=body) for _ in range(200)))
+            return [answer.text for answer in answers]
 
-    threads = [threading.Thread(target=one) for _ in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    texts = asyncio.run(run())
+    assert [text for text in texts if not text.endswith("data: [DONE]\n\n")] == []
     assert gateway.stub.n_open == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from tests.server.running import RunningServer
 
 
 def test_every_reward_goes_to_the_arm_that_answered(gateway: Gateway) -> None:
-    answers = [gateway.chat() for _ in range(30)]
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: gateway.chat(), range(40)))
     for answer in answers:
         reward = 1 if answer.json()["model"] == "large" else 0
         told = gateway.feedback(id=answer.json()["id"], reward=reward)

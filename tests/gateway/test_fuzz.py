@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from imabo.gateway.bodies import Body, pieces, with_id
 from imabo.gateway.streams import Events
-from tests.gateway.conftest import Gateway
+from tests.gateway.conftest import UPSTREAM_KEY, Gateway
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -33,8 +33,8 @@ QUIET = settings(
 
 
 def ours(answer: httpx.Response) -> bool:
-    """Whether the gateway itself failed."""
-    return answer.status_code >= 500
+    """Whether the gateway itself failed, or said what it must not."""
+    return answer.status_code >= 500 or UPSTREAM_KEY in f"{answer.headers!r} {answer.text}"
 
 
 @QUIET
@@ -84,7 +84,7 @@ def test_a_body_that_is_too_long_and_one_in_pieces(gateway: Gateway) -> None:
 def test_long_texts_take_little_time_and_memory(text: str) -> None:
     long = '{"messages": "' + text * (1 << 21) + '", "model": "m"}'
     tracemalloc.start()
-    began = time.monotonic()
+    began = time.thread_time()
     try:
         (_, model) = pieces(long)
         _, peak = tracemalloc.get_traced_memory()
@@ -92,7 +92,7 @@ def test_long_texts_take_little_time_and_memory(text: str) -> None:
         tracemalloc.stop()
     assert long[model.start : model.end] == '"m"'
     assert peak < 8 * len(long)
-    assert time.monotonic() - began < 5.0
+    assert time.thread_time() - began < 5.0
 
 
 def test_addresses_and_methods_that_are_not_there(gateway: Gateway) -> None:
@@ -126,9 +126,15 @@ def test_a_change_changes_that_alone(document: dict[str, Any], name: str, value:
 
 @given(document=st.dictionaries(st.text(), VALUES, max_size=5), new=st.text())
 def test_an_id_changes_that_alone(document: dict[str, Any], new: str) -> None:
-    for place in ({"id": "old", **document}, {**document, "id": "old"}, document):
+    document.pop("choices", None)
+    whole = {"choices": [], **document}
+    for place in ({"id": "old", **document}, {**document, "id": "old"}, document, whole):
         text = json.dumps(place).encode()
-        expected = place | {"id": new} if isinstance(place.get("id"), str) else place
+        expected = place
+        if isinstance(place.get("id", 0), str | None):
+            expected = place | {"id": new}
+        elif "choices" in place and "id" not in place:
+            expected = {"id": new} | place
         if not new.isascii() and any("\ud800" <= char <= "\udfff" for char in new):
             continue
         assert json.dumps(json.loads(with_id(text, new))) == json.dumps(expected)

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.gateway.conftest import Gateway, file_of
-from tests.gateway.recorded import KINDS, written
+from tests.gateway.recorded import KINDS, STREAMED, written
 from tests.gateway.upstream import GAP_S, N_TOKENS, Stub
 from tests.server.running import RunningServer
 
 JSON = {"content-type": "application/json"}
 
 
+@pytest.fixture(scope="module")
+def upstream(stub: tuple[Stub, str]) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=stub[1]) as client:
+        yield client
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_models_pass_byte_for_byte(
-    kind: str, gateway: Gateway, stub: tuple[Stub, str]
+    kind: str, gateway: Gateway, stub: tuple[Stub, str], upstream: httpx.Client
 ) -> None:
-    assert len(KINDS[kind]) == 40
-    for n, request in enumerate(KINDS[kind]):
+    path, recorded = KINDS[kind]
+    assert len(recorded) == 40
+    for n, request in enumerate(recorded):
         body = written(request, n)
-        direct = httpx.post(f"{stub[1]}/v1/{kind}", content=body, headers=JSON)
-        passed = gateway.http.post(f"/v1/{kind}", content=body, headers=JSON)
+        direct = upstream.post(f"/v1/{path}", content=body, headers=JSON)
+        passed = gateway.http.post(f"/v1/{path}", content=body, headers=JSON)
         assert gateway.stub.seen[-1][2] == body
         assert (passed.status_code, passed.content) == (direct.status_code, direct.content)
         assert "x-imabo-pull" not in passed.headers
@@ -33,34 +42,74 @@ def test_other_models_pass_byte_for_byte(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tuned_ones_differ_in_what_the_route_sets_and_the_id(
-    kind: str, gateway: Gateway, stub: tuple[Stub, str]
+    kind: str, gateway: Gateway, upstream: httpx.Client
 ) -> None:
-    for n, request in enumerate(KINDS[kind]):
+    path, recorded = KINDS[kind]
+    for n, request in enumerate(recorded):
         set_by_route = {"model": "small"}
         if kind != "embeddings" and "temperature" not in request:
             set_by_route["temperature"] = 0.25  # type: ignore[assignment]
         expected = request | set_by_route
-        direct = httpx.post(f"{stub[1]}/v1/{kind}", json=expected).json()
+        direct = upstream.post(f"/v1/{path}", json=expected).json()
         body = written(request | {"model": "imabo/one"}, n)
-        answer = gateway.http.post(f"/v1/{kind}", content=body, headers=JSON)
+        answer = gateway.http.post(f"/v1/{path}", content=body, headers=JSON)
         assert gateway.stub.last == expected
         assert list(gateway.stub.last)[: len(request)] == list(request)
         if kind != "embeddings":
-            prefix = "chatcmpl" if kind == "chat/completions" else "cmpl"
+            prefix = "chatcmpl" if path == "chat/completions" else "cmpl"
             direct["id"] = f"{prefix}-{answer.headers['x-imabo-pull']}"
         assert answer.json() == direct
         assert answer.headers["x-imabo-cost"] == ("0.01" if kind == "embeddings" else "0.02")
 
 
 def test_streams_differ_in_the_id_alone(gateway: Gateway, stub: tuple[Stub, str]) -> None:
-    request = {"model": "small", "stream": True, "messages": [], "temperature": 0.25}
-    direct = httpx.post(f"{stub[1]}/v1/chat/completions", json=request)
-    passed = gateway.http.post("/v1/chat/completions", json=request)
-    assert passed.content == direct.content
-    tuned = gateway.http.post("/v1/chat/completions", json=request | {"model": "imabo/one"})
-    own = f"chatcmpl-{tuned.headers['x-imabo-pull']}"
-    assert tuned.text == direct.text.replace("chatcmpl-up", own)
-    assert tuned.headers["content-type"] == direct.headers["content-type"]
+    """All at once: each takes its time."""
+    assert len(STREAMED) == 40
+
+    async def run() -> list[tuple[httpx.Response, ...]]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(timeout=30.0, limits=limits) as client:
+
+            async def three(request: dict[str, Any], n: int) -> tuple[httpx.Response, ...]:
+                set_by_route = {"model": "small"} | (
+                    {} if "temperature" in request else {"temperature": 0.25}
+                )
+                bodies = (
+                    (stub[1], written(request | set_by_route, n)),
+                    (gateway.url, written(request | set_by_route, n)),
+                    (gateway.url, written(request | {"model": "imabo/one"}, n)),
+                )
+                return tuple(
+                    await asyncio.gather(
+                        *(
+                            client.post(f"{url}/v1/chat/completions", content=body, headers=JSON)
+                            for url, body in bodies
+                        )
+                    )
+                )
+
+            return await asyncio.gather(*(three(one, n) for n, one in enumerate(STREAMED)))
+
+    n_seen = len(stub[0].seen)
+    for direct, passed, tuned in asyncio.run(run()):
+        assert direct.text.endswith("data: [DONE]\n\n")
+        assert passed.content == direct.content
+        own = f"chatcmpl-{tuned.headers['x-imabo-pull']}"
+        assert tuned.text == direct.text.replace("chatcmpl-up", own)
+        assert tuned.headers["content-type"] == direct.headers["content-type"]
+    # Each came thrice, and said the same each time.
+    seen = Counter(json.dumps(json.loads(one[2]), sort_keys=True) for one in stub[0].seen[n_seen:])
+    assert set(seen.values()) == {3}
+    assert len(seen) == 40
+
+
+def test_models_are_listed_and_found_one_by_one(gateway: Gateway) -> None:
+    listed = gateway.http.get("/v1/models").json()
+    assert listed["object"] == "list"
+    assert len(listed["data"]) >= 40
+    for model in listed["data"]:
+        assert set(model) == {"id", "object", "created", "owned_by"}
+        assert gateway.http.get(f"/v1/models/{model['id']}").json() == model
 
 
 @pytest.mark.parametrize("model", ["small", "imabo/one"])

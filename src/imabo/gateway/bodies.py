@@ -136,9 +136,11 @@ def element(value: object) -> str:
 
 
 def with_id(answer: bytes, new: str) -> bytes:
-    """An answer's JSON with another id; unchanged where it has none.
+    """An answer's JSON with another id, and with one where a completion has none.
 
     Example:
+        >>> with_id(b'{"choices": []}', "cmpl-k3-15"), with_id(b'{"error": {}}', "cmpl-k3-15")
+        (b'{"id":"cmpl-k3-15","choices": []}', b'{"error": {}}')
         >>> with_id(b'{"id":"chatcmpl-1","choices":[{"id": 1}]}', "chatcmpl-k3-15")
         b'{"id":"chatcmpl-k3-15","choices":[{"id": 1}]}'
         >>> with_id(b'{"choices":[{"id":"a"}], "id": "chatcmpl-1"}', "b")
@@ -147,18 +149,21 @@ def with_id(answer: bytes, new: str) -> bytes:
     value = _dumped(new)
     if first := _ID_FIRST.match(answer):
         return answer[: first.start(1) - 1] + value.encode() + answer[first.end(1) + 1 :]
-    if b'"id"' not in answer:
+    if b'"id"' not in answer and b'"choices"' not in answer:
         return answer
     try:
         text = answer.decode()
-        if not isinstance(json.loads(text), dict):
-            return answer
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return answer
+    if not isinstance(document, dict) or not ("id" in document or "choices" in document):
+        return answer
     for one in pieces(text):
-        if one.key == "id" and text[one.start] == '"':
-            return (text[: one.start] + value + text[one.end :]).encode()
-    return answer
+        if one.key == "id":
+            is_text = text[one.start] in '"n'  # or null
+            return (text[: one.start] + value + text[one.end :]).encode() if is_text else answer
+    begin = text.index("{") + 1
+    return (text[:begin] + '"id":' + value + "," + text[begin:]).encode()
 
 
 def _member(name: str, value: str) -> str:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from imabo.defaults import DEFAULT_PREFIX
 from imabo.errors import ImaboError
 from imabo.gateway.answering import document, refused, refused_by_imabo
+from imabo.gateway.asking import unknown_pull
 from imabo.gateway.relay import Parts
 from imabo.space.scalars import show
 
@@ -40,7 +41,7 @@ class Feedback:
 
     async def answer(self, request: Request) -> Response:
         """Tell the reward, and say what became of it."""
-        if (refusal := self._parts.check_key(request.scope)) is not None:
+        if (refusal := await self._parts.guard.refusal(request.scope)) is not None:
             return refusal
         body = b""
         async for piece in request.stream():
@@ -60,6 +61,9 @@ class Feedback:
             return refused(404, "unknown_pull", f"{words}; send the answer's id, or x-imabo-pull")
         if pull_id.startswith(DEFAULT_PREFIX):
             return document(_dropped(pull_id))
+        study = await self._parts.studies.study_of(pull_id)
+        if study is not None and not self._parts.guard.allows(request.scope, study):
+            return refused_by_imabo(unknown_pull(pull_id))
         return await self._tell(pull_id, said)
 
     async def _tell(self, pull_id: str, said: Mapping[str, Any]) -> Response:

@@ -7,7 +7,7 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,17 +20,39 @@ from imabo.errors import InvalidConfig
 from imabo.gateway.answering import refused
 from imabo.gateway.asking import Studies
 from imabo.gateway.bodies import Body, with_id
+from imabo.gateway.connections import Headers
 from imabo.gateway.mapping import CHAT, EMBEDDINGS, Asked, asked_of, request_of
 from imabo.gateway.served import Reply, Serving
 from imabo.gateway.settings import PREFIX, GatewaySettings, Route, Target
 from imabo.gateway.streams import Events, usage_of
-from imabo.gateway.upstream import Answer, Headers, UpstreamFailure, Upstreams
+from imabo.gateway.upstream import Answer, UpstreamFailure, Upstreams
 from imabo.gateway.watching import Watch
 from imabo.space.scalars import show
 
 _log: Final = logging.getLogger("imabo.gateway")
 requests: Final = logging.getLogger("imabo.gateway.requests")
 _SHOWN: Final = 200  # characters of a header of ours
+
+
+class Guard:
+    """Says who may use the gateway: whoever has its key, or everyone where it has none."""
+
+    def __init__(self, key: str | None) -> None:
+        self._key = None if key is None else b"Bearer " + key.encode()
+
+    async def refusal(self, scope: Scope) -> Response | None:
+        """What a caller is answered who may not; None for others."""
+        if self._key is None:
+            return None
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        if hmac.compare_digest(given, self._key):
+            return None
+        message = "the gateway asks for its key: send it as 'Authorization: Bearer KEY'"
+        return refused(401, "invalid_api_key", message)
+
+    def allows(self, scope: Scope, study: str | None = None) -> bool:
+        """Whether a caller may use a study's routes; with None, models by their own names."""
+        return True
 
 
 @dataclass(slots=True)
@@ -40,26 +62,9 @@ class Parts:
     settings: GatewaySettings
     studies: Studies
     upstreams: Upstreams
-    beside: set[asyncio.Task[Any]] = field(default_factory=set)
+    guard: Guard
     trouble: Trouble = field(default_factory=Trouble)  # failures are said once in a while
     saved: Trouble = field(default_factory=Trouble)
-
-    def do_beside(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do something that no answer waits for."""
-        task = asyncio.get_running_loop().create_task(work)
-        self.beside.add(task)
-        task.add_done_callback(self.beside.discard)
-
-    def check_key(self, scope: Scope) -> Response | None:
-        """A refusal where the gateway asks for a key and the caller has another, or none."""
-        wanted = self.settings.own_key
-        if wanted is None:
-            return None
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        if hmac.compare_digest(given, b"Bearer " + wanted.encode()):
-            return None
-        message = "the gateway asks for its key: send it as 'Authorization: Bearer KEY'"
-        return refused(401, "invalid_api_key", message)
 
 
 class Relay:
@@ -77,7 +82,7 @@ class Relay:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; when its caller goes, so does what is under way upstream."""
-        body = self._parts.check_key(scope) or await self._read(scope, receive)
+        body = await self._parts.guard.refusal(scope) or await self._read(scope, receive)
         if body is None:
             return
         if isinstance(body, Response):
@@ -90,6 +95,12 @@ class Relay:
             if not watch.is_gone:
                 raise
             watch.forgive()
+        except Exception as error:
+            if watch.has_begun:  # too late for an answer: break the connection, so it is noticed
+                raise
+            _log.error("a request failed", exc_info=error)
+            words = "the gateway failed; its log has more"
+            await refused(500, "internal", words)(scope, receive, send)
         finally:
             watch.end()
 
@@ -124,20 +135,23 @@ class Relay:
             words = f"the body is {show(document)[:_SHOWN]}; it must be a JSON object"
             await refused(400, "invalid_json", words)(scope, receive, send)
             return
-        model = document.get("model")
-        try:
-            if (route := settings.route(model)) is not None:
-                await self._tuned(route, text, document, scope, send)
-            elif (target := settings.target(model)) is not None:
+        model, guard = document.get("model"), self._parts.guard
+        route, target = settings.route(model), settings.target(model)
+        if route is not None and guard.allows(scope, route.study):
+            await self._tuned(route, text, document, scope, send)
+        elif route is None and target is not None and guard.allows(scope):
+            try:
                 await self._passed(target, text, document, scope, send)
-            else:
-                await _no_model(model, settings)(scope, receive, send)
-        except UpstreamFailure as failure:
-            if self._parts.trouble.add(1):
-                _log.warning("%s: %s", failure.reason, failure.words)
-            status = 504 if failure.reason == "timeout" else 502
-            answer = refused(status, "upstream_failed", failure.words)
-            await answer(scope, receive, send)
+            except UpstreamFailure as failure:
+                await self._failed(failure)(scope, receive, send)
+        else:
+            await _no_model(model, settings)(scope, receive, send)
+
+    def _failed(self, failure: UpstreamFailure) -> Response:
+        if self._parts.trouble.add(1):
+            _log.warning("%s: %s", failure.reason, failure.words)
+        status = 504 if failure.reason == "timeout" else 502
+        return refused(status, "upstream_failed", failure.words)
 
     # --- a model of its own name ----------------------------------------------------------------
 
@@ -150,19 +164,18 @@ class Relay:
             text = body.text
         answer = await self._send(target, scope, text.encode())
         try:
-            pieces = answer.pieces()
-            first = await anext(pieces, b"")  # until then the failure can still be said
+            piece = await answer.read()  # until then the failure can still be said
             headers = answer.headers
             if answer.length is not None:
-                headers = [*headers, (b"content-length", answer.length.encode())]
+                headers = [*headers, (b"content-length", answer.length)]
             await send(_start(answer.status, headers))
-            await send(_piece(first))
             with suppress(UpstreamFailure):  # it ends as abruptly for the caller
-                async for piece in pieces:
+                while piece:
                     await send(_piece(piece))
+                    piece = await answer.read()
                 await send(_end())
         finally:
-            await answer.close()
+            answer.close()
 
     # --- a tuned one ----------------------------------------------------------------------------
 
@@ -174,15 +187,18 @@ class Relay:
         try:
             serving, reply = await self._saved(serving, reply, text, document, scope)
         except BaseException:
-            await reply.close()
+            reply.close()
             raise
         if reply.failure is not None:
+            answer = self._failed(reply.failure)
+            headers = [*answer.raw_headers, *serving.headers()]
+            await send(_start(answer.status_code, headers))
+            await send(_end(bytes(answer.body)))
             self._done(serving, 0)
-            raise reply.failure
-        if reply.rest is None:
+        elif reply.is_whole:
             await self._pass_whole(serving, reply, send)
         else:
-            await self._pass_events(serving, reply, reply.rest, send)
+            await self._pass_events(serving, reply, send)
 
     async def _saved(
         self, serving: Serving, reply: Reply, text: str, document: Mapping[str, Any], scope: Scope
@@ -200,7 +216,7 @@ class Relay:
                 _log.warning("route %r fell back, %d times: %s", route.name, n_times, why)
             other = await self._reply(instead, scope)
             if other.failure is None or reply.failure is not None:
-                await reply.close()
+                reply.close()
                 return instead, other
         return serving, reply
 
@@ -223,26 +239,25 @@ class Relay:
             return Reply(failure=failure)
         is_kept = False
         try:
-            pieces = answer.pieces()
             if answer.is_stream and not answer.is_failure:
-                first = await anext(pieces, b"")
+                first = await answer.read()
                 serving.first_s = time.monotonic() - serving.began
                 is_kept = True
-                return Reply(answer, first, pieces)
+                return Reply(answer, first, is_whole=False)
             most, whole = self._parts.settings.max_answer_bytes, []
-            async for piece in pieces:
+            while piece := await answer.read():
                 whole.append(piece)
                 most -= len(piece)
                 if most < 0:
                     is_kept = True
-                    return Reply(answer, b"".join(whole), pieces)
+                    return Reply(answer, b"".join(whole), is_whole=False)
             serving.first_s = serving.latency_s = time.monotonic() - serving.began
             return Reply(answer, b"".join(whole))
         except UpstreamFailure as failure:
             return Reply(failure=failure)
         finally:
             if not is_kept:
-                await answer.close()
+                answer.close()
 
     async def _pass_whole(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer, body = reply.answer, reply.body
@@ -256,9 +271,7 @@ class Relay:
         await send(_end(body))
         self._done(serving, answer.status)
 
-    async def _pass_events(
-        self, serving: Serving, reply: Reply, rest: AsyncIterator[bytes], send: Send
-    ) -> None:
+    async def _pass_events(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer = reply.answer
         is_read = answer.is_plain and answer.is_stream
         events = Events(self._id(serving, answer) if is_read else None)
@@ -266,7 +279,7 @@ class Relay:
             await send(_start(answer.status, [*answer.headers, *serving.headers()]))
             await _send_some(send, events.feed(reply.body))
             try:
-                async for piece in rest:
+                while piece := await answer.read():
                     await _send_some(send, events.feed(piece))
             except UpstreamFailure as failure:
                 # The head is sent, so all that can be said is that it did not end well.
@@ -275,7 +288,7 @@ class Relay:
             else:
                 await send(_end(events.end()))
         finally:
-            await answer.close()
+            answer.close()
         serving.latency_s = time.monotonic() - serving.began
         serving.usage = events.usage if is_read else None
         self._done(serving, answer.status)
@@ -290,26 +303,21 @@ class Relay:
     def _done(self, serving: Serving, status: int) -> None:
         """Say what was measured: in the log, and to the study where it declares it."""
         signals = serving.signals()
-        facts = {
-            "route": serving.route.name,
-            "study": serving.route.study,
-            "pull": serving.pull_id,
-            "arm": serving.pull.arm,
-            "served": serving.served,
-            "model": serving.sent.target.model,
-            "status": status,
-            **{name: round(value, 9) for name, value in signals.items()},
-        }
-        requests.info("request", extra={"facts": facts})
+        if requests.isEnabledFor(logging.INFO):
+            facts = {
+                "route": serving.route.name,
+                "study": serving.route.study,
+                "pull": serving.pull_id,
+                "arm": serving.pull.arm,
+                "served": serving.served,
+                "model": serving.sent.target.model,
+                "status": status,
+                **{name: round(value, 9) for name, value in signals.items()},
+            }
+            requests.info("request", extra={"facts": facts})
         is_whole = serving.served == "arm" and 200 <= status < 300
-        if is_whole and self._parts.studies.declared(serving.route.study):
-            self._parts.do_beside(self._tell_signals(serving, signals))
-
-    async def _tell_signals(self, serving: Serving, signals: Mapping[str, float]) -> None:
-        try:
-            await self._parts.studies.signal(serving.route.study, serving.pull.id, signals)
-        except Exception as error:  # a measurement that is lost harms nobody
-            _log.warning("signals of study %r were not told: %s", serving.route.study, error)
+        if is_whole:
+            self._parts.studies.note(serving.route.study, serving.pull.id, signals)
 
     async def _send(self, target: Target, scope: Scope, body: bytes) -> Answer:
         headers = scope["headers"]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
 from imabo.arms import Pull
 from imabo.defaults import DEFAULT_PREFIX
+from imabo.gateway.connections import Headers
 from imabo.gateway.mapping import Sent
 from imabo.gateway.settings import Route
-from imabo.gateway.upstream import Answer, Headers, UpstreamFailure
+from imabo.gateway.upstream import Answer, UpstreamFailure
 
 _UNFIT: Final = re.compile(rb"[^ -~]")
 _LONGEST: Final = 200  # characters of a header of ours
@@ -80,10 +80,11 @@ class Reply:
         self,
         answer: Answer | None = None,
         body: bytes = b"",
-        rest: AsyncIterator[bytes] | None = None,
         failure: UpstreamFailure | None = None,
+        *,
+        is_whole: bool = True,
     ) -> None:
-        self._answer, self.body, self.rest, self.failure = answer, body, rest, failure
+        self._answer, self.body, self.failure, self.is_whole = answer, body, failure, is_whole
 
     @property
     def answer(self) -> Answer:
@@ -97,10 +98,10 @@ class Reply:
         """Its status."""
         return self.answer.status
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Let its connection go."""
         if self._answer is not None:
-            await self._answer.close()
+            self._answer.close()
 
     @property
     def has_failed(self) -> bool:

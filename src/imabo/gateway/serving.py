@@ -13,8 +13,7 @@ from typing import Final
 import uvicorn
 
 from imabo.errors import InvalidSetting
-from imabo.gateway.app import make_app
-from imabo.gateway.asking import studies_of
+from imabo.gateway.app import make_app, studies_of
 from imabo.gateway.relay import requests
 from imabo.gateway.settings import PREFIX, GatewaySettings, read_settings
 from imabo.server.logs import set_up

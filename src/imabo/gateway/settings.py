@@ -152,21 +152,32 @@ class GatewaySettings:
 
 
 def read_settings(
-    path: str | os.PathLike[str], environ: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    environ: Mapping[str, str] | None = None,
+    *,
+    is_mounted: bool = False,
 ) -> GatewaySettings:
     """The settings of a gateway from its TOML file; keys come from the environment.
 
     Args:
         path: The file.
         environ: The environment; that of this process by default.
+        is_mounted: Whether it is for ``imabo serve``, whose studies are its own.
     """
-    return settings_of(read_toml(path), os.environ if environ is None else environ)
+    known = os.environ if environ is None else environ
+    return settings_of(read_toml(path), known, is_mounted=is_mounted)
 
 
-def settings_of(file: Table, environ: Mapping[str, str]) -> GatewaySettings:
+def settings_of(
+    file: Table, environ: Mapping[str, str], *, is_mounted: bool = False
+) -> GatewaySettings:
     """The settings that a file's table stands for."""
     imabo, gateway = file.table("imabo"), file.table("gateway")
-    if ("url" in imabo) == ("store" in imabo):
+    for name in ("url", "store", "key_env", "outbox") if is_mounted else ():
+        if name in imabo:
+            why = "within a service, the studies are its own"
+            raise imabo.wrong(name, why, "leave it out, or run imabo gateway by itself")
+    if not is_mounted and ("url" in imabo) == ("store" in imabo):
         raise InvalidSetting(
             "imabo names "
             + ("both a url and a store" if "url" in imabo else "no url and no store"),
@@ -195,7 +206,14 @@ def settings_of(file: Table, environ: Mapping[str, str]) -> GatewaySettings:
         max_answer_bytes=int(gateway.number("max_answer_bytes", 1 << 25, low=1024, high=1 << 30)),
         feedback_file=gateway.text("feedback_file") if "feedback_file" in gateway else None,
     )
-    if settings.own_key is not None and any(one.forward_key for one in upstreams.values()):
+    is_forwarding = any(one.forward_key for one in upstreams.values())
+    if is_mounted and is_forwarding:
+        raise InvalidSetting(
+            "an upstream's forward_key is set",
+            "within a service, the key that callers send is the service's",
+            "set key_env there, or run imabo gateway by itself",
+        )
+    if settings.own_key is not None and is_forwarding:
         raise InvalidSetting(
             "gateway.key_env and an upstream's forward_key are both set",
             "callers send one key: the gateway's, or the upstream's",

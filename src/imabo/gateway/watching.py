@@ -11,7 +11,7 @@ class Watch:
     """Cancels the task that made it when the caller goes before the answer is complete."""
 
     def __init__(self, receive: Receive) -> None:
-        self.is_gone = False
+        self.is_gone = self.has_begun = False
         self._is_complete = False
         self._working = asyncio.current_task()
         self._task = asyncio.get_running_loop().create_task(self._wait(receive))
@@ -20,7 +20,9 @@ class Watch:
         """The same ``send``; after the last piece, the caller may go."""
 
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.body" and not message.get("more_body", False):
+            if message["type"] == "http.response.start":
+                self.has_begun = True
+            elif not message.get("more_body", False):
                 self._is_complete = True
             await send(message)
 

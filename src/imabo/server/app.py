@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from starlette.routing import Router
@@ -25,6 +25,9 @@ from imabo.server.registry import Lanes, Registry
 from imabo.server.sender import Sender
 from imabo.server.settings import METRICS_FOLDER, Settings, is_loopback
 from imabo.stores.base import Store
+
+if TYPE_CHECKING:
+    from imabo.gateway.app import Gateway
 
 _LEAVE_EVERY_S: Final = 1.0
 _LAST_WORDS_S: Final = 0.1  # in which requests that are given up are told so
@@ -68,11 +71,16 @@ def make_app(
         exports=anyio.CapacityLimiter(settings.max_exports),
         imports=anyio.CapacityLimiter(_IMPORTS_AT_ONCE),
     )
-    return Dispatcher(parts, Router(lifespan=lambda _: _lifespan(parts)))
+    gateway = None
+    if settings.gateway is not None:
+        from imabo.gateway.mounted import mounted
+
+        gateway = mounted(settings.gateway, parts)
+    return Dispatcher(parts, Router(lifespan=lambda _: _lifespan(parts, gateway)), gateway)
 
 
 @asynccontextmanager
-async def _lifespan(parts: Parts) -> AsyncIterator[None]:
+async def _lifespan(parts: Parts, gateway: Gateway | None) -> AsyncIterator[None]:
     parts.registry.start()
     parts.commits.start()
     parts.sender.start()
@@ -83,6 +91,8 @@ async def _lifespan(parts: Parts) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        if gateway is not None:
+            await gateway.stop()
         # Who waits for an answer was waited for already; this is for those who left.
         await parts.commits.drain(parts.stopping.left_s(parts.settings.drain_s))
         if not parts.stopping.left_s(parts.settings.drain_s):

@@ -21,7 +21,7 @@ from imabo.space.scalars import show
 from imabo.stores import open_store
 from imabo.stores.base import KeyRecord, Store
 
-_METAVARS: Final = {"store": "URL", "host": "ADDRESS", "log_format": "FORMAT"}
+_METAVARS: Final = {"store": "URL", "host": "ADDRESS", "log_format": "FORMAT", "gateway": "FILE"}
 
 
 def add_parsers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

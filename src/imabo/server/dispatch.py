@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from time import perf_counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.requests import ClientDisconnect, Request
@@ -36,6 +36,9 @@ from imabo.server.routes import page
 from imabo.server.settings import is_loopback
 from imabo.stores.base import KeyRecord
 
+if TYPE_CHECKING:
+    from imabo.gateway.app import Gateway
+
 _NO_KEY: Final = page.PATHS | {"/healthz", "/readyz"}
 _READS: Final = ("GET", "HEAD")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
@@ -50,12 +53,13 @@ class Dispatcher:
 
     It is plain ASGI and calls operations by itself, because it is on the way of every ask: a
     framework's own layers would take as long as the decision. ``lifespan`` is what is done when the
-    server starts and ends.
+    server starts and ends, ``gateway`` one that is mounted: it knows its callers by itself.
     """
 
-    def __init__(self, parts: Parts, lifespan: ASGIApp) -> None:
+    def __init__(self, parts: Parts, lifespan: ASGIApp, gateway: Gateway | None = None) -> None:
         self.parts = parts
         self._lifespan = lifespan
+        self._gateway = gateway
         self._router = Router(OPERATIONS)
         self._is_local = is_loopback(parts.settings.host) and not parts.settings.allow_open
         self._prefix = secrets.token_hex(4)
@@ -83,6 +87,10 @@ class Dispatcher:
 
         try:
             path = scope["path"]
+            if self._gateway is not None and (its := self._gateway.route(path)) is not None:
+                route = its
+                await self._gateway(scope, receive, sending)
+                return
             if path not in _NO_KEY:
                 caller = await parts.access.caller(seen.get(b"authorization"))
                 if caller is None and self._is_local:

@@ -261,6 +261,11 @@ class Registry:
         with self._lock:
             return [self._open[name].study for name in sorted(self._open)]
 
+    def opened(self, name: str) -> Study | None:
+        """The study of that name, if it is open; never blocks."""
+        found = self._open.get(name)
+        return None if found is None else found.study
+
     def n_drifts(self) -> dict[str, int]:
         """How many changes the open studies noticed here, by name; never blocks."""
         return {name: found.study.n_drifts for name, found in list(self._open.items())}

@@ -53,6 +53,10 @@ def serve(settings: Settings, announce: Callable[[str], None]) -> int:
     store = open_store(settings.store, limit_s=settings.store_limit_s)
     try:
         check_exposure(store, settings)
+        if settings.gateway is not None:
+            from imabo.gateway import mounted
+
+            mounted.check(settings.gateway, store)
         listener = listen(settings.host, settings.port)
         address = address_of(listener)
         if settings.workers == 1:
@@ -110,7 +114,9 @@ def run(
     store: Store, settings: Settings, listener: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve in this process until a signal comes."""
-    allow_files(settings.max_connections + _OTHER_FILES)
+    # A request through the gateway has a connection to its upstream, too.
+    n_each = 1 if settings.gateway is None else 2
+    allow_files(n_each * settings.max_connections + _OTHER_FILES)
     app = make_app(store, settings)
     gc.freeze()  # what is here now stays: no collection needs to look at it again
     config = quiet_config(app, protocol_for(settings), max(1, math.ceil(settings.drain_s)))

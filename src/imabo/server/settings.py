@@ -99,6 +99,9 @@ class Settings:
         2_000, "connections that may be open at once; more are refused for the moment", 1, 1_000_000
     )
 
+    gateway: str | None = _setting(
+        None, "TOML file of a gateway (see imabo gateway) to serve beside the studies, at /v1"
+    )
     allow_private_webhooks: bool = _setting(
         False, "send webhooks to addresses of private networks and of this machine, too"
     )
@@ -128,6 +131,8 @@ def values_text(name: str) -> str:
         return default
     if isinstance(default, int):
         return f"{default}; from {low} to {high}"
+    if not high:
+        return "none"
     shown = f"{default:g}" if isinstance(default, float) else "none"
     return f"{shown}; from {low:g} to {high:g}"
 
@@ -190,9 +195,9 @@ def _check(name: str, value: object, source: str) -> object:
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return value
         raise _wrong(source, value, f"it must be a whole number from {low} to {high}")
-    if not isinstance(default, str):
-        if value is None and default is None:
-            return None
+    if value is None and default is None:
+        return None
+    if not isinstance(default, str) and high:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high:
             return float(value)
         raise _wrong(source, value, f"it must be a number of seconds from {low:g} to {high:g}")
@@ -211,7 +216,7 @@ def _from_text(name: str, value: object, source: str) -> object:
                 value = _WORDS.get(value.lower(), value)
             elif isinstance(default, int):
                 value = int(value)
-            elif not isinstance(default, str):
+            elif not isinstance(default, str) and _FIELDS[name].metadata["ends"] != (0, 0):
                 value = float(value)
     return _check(name, value, source)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from imabo_bench.service.load import Call
@@ -19,11 +20,13 @@ class Streams:
         first_ms: Median time to the first byte of a body.
         gaps_ms: Median time between two pieces after that.
         whole: Streams that came to their end.
+        trouble: What became of the others.
     """
 
     first_ms: float
     gaps_ms: float
     whole: int
+    trouble: Counter[str] = field(default_factory=Counter)
 
 
 async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
@@ -63,12 +66,18 @@ def paced(url: str, call: Call, *, connections: int, seconds: float, rate: float
 def streams(url: str, call: Call, *, count: int, apart_s: float = 0.0) -> Streams:
     """Open so many streams, each a while after the one before, and read them to their end."""
 
-    async def one(n: int) -> tuple[float, list[float], bool]:
+    async def one(n: int) -> tuple[list[float], str]:
+        try:
+            return await read(n)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            return [], type(error).__name__
+
+    async def read(n: int) -> tuple[list[float], str]:
         await asyncio.sleep(n * apart_s)
         reader, writer, host = await _connect(url)
         began = time.perf_counter()
         writer.write(call.text(1, host))
-        await reader.readuntil(b"\r\n\r\n")
+        status = (await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0]
         seen, at, text = [], began, b""
         while not text.endswith(b"0\r\n\r\n"):
             piece = await reader.read(65_536)
@@ -78,15 +87,18 @@ def streams(url: str, call: Call, *, count: int, apart_s: float = 0.0) -> Stream
             seen.append(now - at)
             at, text = now, (text + piece)[-64:] if b"[DONE]" not in text else text + piece
         writer.close()
-        return seen[0], seen[1:], b"[DONE]" in text
+        if b"[DONE]" in text:
+            return seen, ""
+        return seen, "cut" if b" 200 " in status else status.decode()
 
     async def run() -> Streams:
         done = await asyncio.gather(*(one(n) for n in range(count)))
-        gaps = [gap for _, gaps, _ in done for gap in gaps if gap > 0.001]
+        gaps = [gap for times, _ in done for gap in times[1:] if gap > 0.001]
         return Streams(
-            statistics.median([first for first, _, _ in done]) * 1e3,
+            statistics.median([times[0] for times, _ in done if times]) * 1e3,
             statistics.median(gaps) * 1e3 if gaps else 0.0,
-            sum(whole for _, _, whole in done),
+            sum(not wrong for _, wrong in done),
+            Counter(wrong for _, wrong in done if wrong),
         )
 
     return asyncio.run(run())

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
-    if chosen.command == "demo":
+    if chosen.command in ("demo", "gateway"):
         counts = (chosen.rounds, 1 if chosen.count is None else chosen.count)
         if min(counts) < 1 or not chosen.minutes > 0:
             parser.error("--rounds and --count must be at least 1, --minutes above 0")
@@ -45,6 +45,14 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--settings", default="local", help="local, hosted, or a TOML file")
     demo.add_argument("--no-model", action="store_true", help="only the extractive reader")
     demo.add_argument("--store", default="sqlite:///imabo-rag.db", help="the study's database")
+    gateway = commands.add_parser(
+        "gateway", help="two models behind the gateway, tuned by feedback on their answers"
+    )
+    gateway.add_argument("--rounds", type=int, default=300, help="questions at most (300)")
+    gateway.add_argument("--minutes", type=float, default=9.0, help="time in all, at most (9)")
+    gateway.add_argument("--seed", type=int, help="of the order and the study")
+    gateway.add_argument("--no-model", action="store_true", help="two extractive readers alone")
+    gateway.add_argument("--store", default="sqlite:///imabo-gateway.db", help="its database")
     fill = commands.add_parser(
         "fill", help="make the answers of every configuration ahead, with SmolLM2"
     )
@@ -56,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--temperatures", type=int, default=101, help="values from 0 to 1 (101)"
         )
-    for command in (demo, fill, table):
+    for command in (demo, gateway, fill, table):
         command.add_argument("--questions", type=Path, help="a file of the HotpotQA distractor set")
         command.add_argument("--count", type=int, help="how many of them, from the first (all)")
         command.add_argument("--cache", type=Path, default=Path("imabo-rag-cache.db"))
@@ -70,6 +78,21 @@ def _run(chosen: argparse.Namespace) -> None:
         from imabo_rag.model_server import serve_model
 
         serve_model(chosen.port)
+    elif chosen.command == "gateway":
+        from imabo_rag.gateway_demo import GatewayOptions, run_gateway
+
+        run_gateway(
+            GatewayOptions(
+                questions=chosen.questions,
+                count=chosen.count or 50,
+                rounds=chosen.rounds,
+                minutes=chosen.minutes,
+                seed=chosen.seed,
+                has_writer=not chosen.no_model,
+                store=chosen.store,
+                cache=chosen.cache,
+            )
+        )
     elif chosen.command == "fill":
         from imabo_rag.filling import run_fill
 

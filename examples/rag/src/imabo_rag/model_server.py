@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -23,13 +24,14 @@ class ModelServer(ThreadingHTTPServer):
     Args:
         chat: What answers; takes messages, temperature, max_tokens and seed.
         port: 0 for a free one.
+        model: Its name.
     """
 
     daemon_threads = True
 
-    def __init__(self, chat: Chat, port: int = 0) -> None:
+    def __init__(self, chat: Chat, port: int = 0, *, model: str = MODEL) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        self.chat = chat
+        self.chat, self.model = chat, model
 
     @property
     def url(self) -> str:
@@ -46,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/models":
             self._refuse(404, f"there is nothing at {self.path}")
             return
-        self._send(200, {"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+        self._send(200, {"object": "list", "data": [{"id": self.server.model, "object": "model"}]})
 
     def do_POST(self) -> None:
         """Answer a chat."""
@@ -61,8 +63,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             body = json.loads(text)
-            if body["model"] != MODEL:
-                self._refuse(404, f"there is no model {body['model']!r}, only {MODEL}")
+            if body["model"] != (only := self.server.model):
+                self._refuse(404, f"there is no model {body['model']!r}, only {only}")
                 return
             asked = _asked(body)
         except (ValueError, TypeError, LookupError) as error:
@@ -72,9 +74,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(
             200,
             {
+                "id": f"chatcmpl-{secrets.token_hex(12)}",
                 "object": "chat.completion",
                 "created": int(time.time()),
-                "model": MODEL,
+                "model": self.server.model,
                 "choices": [
                     {
                         "index": 0,

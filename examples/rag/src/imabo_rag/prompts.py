@@ -33,7 +33,8 @@ _EXAMPLES: Final = (
 )
 
 
-def _asked(context: str, question: str) -> dict[str, str]:
+def asked(context: str, question: str) -> dict[str, str]:
+    """A question about a context, as a turn of a chat."""
     return {"role": "user", "content": f"Context: {context}\n\nQuestion: {question}"}
 
 
@@ -42,7 +43,7 @@ def _turns() -> list[dict[str, str]]:
     return [
         turn
         for context, question, answer in _EXAMPLES
-        for turn in (_asked(context, question), {"role": "assistant", "content": answer})
+        for turn in (asked(context, question), {"role": "assistant", "content": answer})
     ]
 
 
@@ -72,4 +73,4 @@ def messages(style: str, question: str, passages: Sequence[Passage]) -> list[dic
         Question: Is tea hot?
     """
     context = "\n".join(passage.text for passage in passages)
-    return [*STYLES[style], _asked(context, question)]
+    return [*STYLES[style], asked(context, question)]

@@ -1,0 +1,109 @@
+"""Studies of a database, decided in the gateway's own process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from imabo.arms import Pull
+from imabo.engine.requests import Asked as AskedPulls
+from imabo.engine.requests import Request, Reward
+from imabo.errors import ImaboError, UnknownStudy
+from imabo.gateway.asking import Gatherer, Studies, signals_of
+from imabo.gateway.mapping import Asked
+from imabo.gateway.settings import GatewaySettings, Route
+from imabo.stores import open_store
+from imabo.study import Study
+
+
+class OwnStudies(Studies):
+    """Studies of a database, in a thread a study."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        super().__init__(settings)
+        self._threads = {name: ThreadPoolExecutor(1, "imabo-study") for name in self._names}
+        self._studies: dict[str, Study] = {}
+        self._gatherers: dict[str, Gatherer] = {}
+
+    async def start(self) -> None:
+        """Open the studies."""
+        self._store = await asyncio.to_thread(open_store, self._settings.store)
+        for name in self._names:
+            try:
+                study = await self._in_thread(name, partial(Study.open, name, store=self._store))
+            except UnknownStudy as error:
+                raise self._unknown(name, error) from None
+            self._studies[name] = study
+            self._check(name, study.space)
+            self._gatherers[name] = Gatherer(self._asking(name))
+
+    async def ask(self, route: Route, asked: Asked) -> Pull:
+        """A pull, or the default."""
+        try:
+            pull = await self._gatherers[route.study].ask(asked, self._settings.deadline_s)
+        except Exception as error:  # whatever it was, the application goes on
+            return self.default(route, asked, error)
+        return pull or self.default(route, asked, "the study did not answer in time")
+
+    def _asking(self, name: str) -> Callable[[Sequence[Asked]], Awaitable[Sequence[Pull]]]:
+        def decide(requests: Sequence[Asked]) -> list[Pull | ImaboError]:
+            study = self._studies[name]
+            wanted = [Request(1, one.key, one.context) for one in requests]
+            try:
+                answers = study.ask_many(wanted)
+            except ImaboError:
+                if len(wanted) == 1:
+                    raise
+                # One of them cannot be asked; it must not harm the others.
+                return [_one(study, request) for request in wanted]
+            return [one.pulls[0] if isinstance(one, AskedPulls) else one for one in answers]
+
+        async def ask(requests: Sequence[Asked]) -> Sequence[Any]:
+            pulls: list[Pull | ImaboError] = await self._in_thread(name, partial(decide, requests))
+            return pulls
+
+        return ask
+
+    async def tell(self, pull_id: str, reward: float) -> str:
+        """Report a reward."""
+
+        async def one(name: str) -> None:
+            await self._in_thread(name, lambda: self._studies[name].tell(pull_id, reward))
+
+        return await self._tell_each(pull_id, one, None)
+
+    def declared(self, study: str) -> frozenset[str]:
+        """The names of its signals."""
+        return signals_of({"signals": self._studies[study].signals})
+
+    async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
+        """Report signals in one transaction."""
+        own = self._studies[study]
+        answers: list[ImaboError | None] = await self._in_thread(
+            study, partial(own.tell_many, reports)
+        )
+        return answers
+
+    async def close(self) -> None:
+        """Let go."""
+        await self.finish()
+        for thread in self._threads.values():
+            await asyncio.to_thread(thread.shutdown)
+        for study in self._studies.values():
+            study.close()
+        if hasattr(self, "_store"):
+            self._store.close()
+
+    async def _in_thread(self, name: str, do: Callable[[], Any]) -> Any:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads[name], do)
+
+
+def _one(study: Study, request: Request) -> Pull | ImaboError:
+    try:
+        return study.ask(key=request.key, context=request.context)
+    except ImaboError as error:
+        return error
