@@ -88,7 +88,7 @@ class StudyRows:
         self.declared: Mapping[str, Any] | None = None
         self.rollout: Mapping[str, Any] | None = None
         self.rollout_seq = 0
-        self.lift: KeptLift | None = None
+        self.lifts: dict[str, KeptLift] = {}  # by signal; '' is of rewards
         self.coins: dict[int, tuple[Group, float]] = {}  # positions of pulls that have a group
         self.outcomes: list[int] = []  # positions of those that have a reward, as they came in
         self.n_tuned = self.n_control = 0
@@ -100,6 +100,8 @@ class StudyRows:
         self.key_of: dict[int, tuple[str, int]] = {}  # the key and the part by position
         self.contexts: dict[int, Any] = {}
         self.signals: dict[int, OfPull] = {}  # by position
+        self.signalled: list[tuple[int, int]] = []  # seq and position of those with a coin
+        self.signalled_seq: dict[int, int] = {}  # of their last signals; older entries are void
         self.banks: Banks = {}
         self.admitted_by: dict[int, int] = {}  # positions of the pulls that brought arms in
         self.first_open = 0  # every pull before this position has left the pending state
@@ -279,10 +281,13 @@ class StudyRows:
         gone = set(positions)
         if self.outcomes:
             self.outcomes = [i for i in self.outcomes if i not in gone]
+        if self.signalled:
+            self.signalled = [one for one in self.signalled if one[1] not in gone]
         for i in gone:
             self.state[i] = PRUNED
             self.contexts.pop(i, None)
             self.signals.pop(i, None)
+            self.signalled_seq.pop(i, None)
             self.coins.pop(i, None)
             key, _ = self.key_of.pop(i, (None, 0))
             if key is not None:

@@ -219,6 +219,9 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                     self._count(study, number - 1, reward, at)
                 for number, signals in count.pulls.items():
                     study.signals[number - 1] = signals
+                    if study.coins.get(number - 1, ("", 1.0))[1] < 1.0:
+                        study.signalled.append((study.seq, number - 1))
+                        study.signalled_seq[number - 1] = study.seq
                 for arm_id, sums in count.arms.items():
                     study.arms[arm_id].signals, study.arms[arm_id].seq = sums, study.seq
                 study.banks = goal.banks
@@ -280,12 +283,15 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
     def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
         with self._all.lock:
             study = self._all.study(name, token)
-            if study.lift is None or lift.place > study.lift.place:
-                study.lift = lift
+            kept = study.lifts.get(lift.signal)
+            if kept is None or lift.place > kept.place:
+                study.lifts[lift.signal] = lift
 
-    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
+    def kept_lift(
+        self, name: str, *, after: tuple[int, int, int] = (0, 0, -1), signal: str = ""
+    ) -> KeptLift | None:
         with self._all.lock:
-            kept = self._all.study(name).lift
+            kept = self._all.study(name).lifts.get(signal)
             return kept if kept is not None and kept.place > after else None
 
     def prune(self, name: str, *, before: float, limit: int = 10_000) -> int:
