@@ -13,7 +13,7 @@ import numpy as np
 from imabo.drift import find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
-from imabo.engine.naming import keyed, number_of_named, unknown_key
+from imabo.engine.naming import check_named, keyed, number_of_named, unknown_key
 from imabo.engine.replica import Replica
 from imabo.engine.requests import Reward
 from imabo.engine.rollouts import Rollouts
@@ -63,7 +63,7 @@ class Rewards:
         places: list[int] = []
         checked: list[tuple[int, float]] = []
         reports: list[tuple[int, Report]] = []  # those with signals, with their places
-        named = [one for one in rewards if isinstance(one, Reward)]
+        named = [one for one in rewards if isinstance(one, Reward) and one.key is not None]
         known = keyed(replica, named) if named else {}
         for place, one in enumerate(rewards):
             try:
@@ -92,6 +92,19 @@ class Rewards:
             elif isinstance(did, ImaboError):
                 answers[place] = did
         return answers
+
+    def report(self, pull_id: object, reward: object, signals: object) -> None:
+        """What ``Study.tell`` is mostly called with when it has signals; raises what refuses it."""
+        replica = self._replica
+        found = checked_values(signals, replica)
+        value = None
+        if reward is not None or not found:
+            value = checked_reward(reward, replica.record.reward_range)
+        if pull_id is None:
+            check_named(None, None, None)
+        (did,) = self.report_many([Report(replica.number(pull_id), value, found)])
+        if not isinstance(did, Reported):
+            raise replica.unknown_pull(pull_id) if did is None else did
 
     def _report(self, one: Reward, known: Mapping[str, Sequence[PullRecord]]) -> Report:
         """A report with signals, checked."""
