@@ -40,8 +40,7 @@ class Compared(StudyChanges):
             replica, comparison = engine.replica, engine.comparison
             if replica.rollout_seq:  # the lift must have what goes
                 replica.refresh()
-                comparison.caught_up(may_keep=False)
-                comparison.keep()
+                comparison.keep_all()
             store, name, taken = replica.store, replica.record.name, comparison.taken
         return store.prune(name, before=before, limit=limit, taken=taken)
 

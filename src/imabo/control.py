@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, Self
 
@@ -16,6 +16,7 @@ from imabo.evaluation import Guardrail
 from imabo.settings import check_fraction, check_number, unfit
 from imabo.space import Config, Space
 from imabo.space.scalars import show
+from imabo.spelling import closest
 
 State = Literal["tuning", "rolled back"]
 
@@ -176,9 +177,28 @@ class Rollout:
         )
 
 
-def guardrail_document(guardrail: Guardrail | None) -> dict[str, float] | None:
-    """A guardrail as JSON."""
-    return None if guardrail is None else {"margin": guardrail.margin, "level": guardrail.level}
+def guardrail_document(guardrail: Guardrail | None) -> dict[str, Any] | None:
+    """A guardrail as JSON; the signal only where it watches one."""
+    if guardrail is None:
+        return None
+    document: dict[str, Any] = {"margin": guardrail.margin, "level": guardrail.level}
+    if guardrail.signal is not None:
+        document |= {"signal": guardrail.signal, "worse": guardrail.worse}
+    return document
+
+
+def check_watched(guardrail: Guardrail | None, signals: Iterable[str]) -> None:
+    """Refuse a guardrail that watches a signal which the study has not declared."""
+    name = None if guardrail is None else guardrail.signal
+    known = list(signals)
+    if name is not None and name not in known:
+        close = closest(name, known)
+        fix = f"declare signals={{{name!r}: Signal(low=0.0, high=30.0)}} with the study"
+        raise InvalidSetting(
+            f"the guardrail watches the signal {name!r}",
+            f"the study's signals are: {', '.join(map(repr, known)) or 'none'}",
+            fix if close is None else f"write {close!r}, if you meant that one, or {fix}",
+        )
 
 
 def checked_rollout(control: object, exposure: object, guardrail: object) -> Rollout | None:

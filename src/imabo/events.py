@@ -105,7 +105,10 @@ def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
     if data["exposure"] < 1.0:
         text += f", {data['exposure']:.3g} of the requests are tuned"
     guardrail = data["guardrail"]
-    return text + ("" if guardrail is None else f", the guardrail is {guardrail['margin']:.3g}")
+    if guardrail is None:
+        return text
+    watched = f" of {guardrail['signal']}" if guardrail.get("signal") else ""
+    return f"{text}, the guardrail is {guardrail['margin']:.3g}{watched}"
 
 
 def rollout_event(kind: RolloutKind, at: float, data: Mapping[str, Any]) -> Event:

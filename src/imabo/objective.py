@@ -54,7 +54,7 @@ class Signal:
 
     def checked(self, name: str, value: object) -> float:
         """A value of this signal as a float; refuses what is no finite number in its range."""
-        number = float(value) if isinstance(value, bool) or is_number(value) else None
+        number = value if type(value) is float else _number(value)
         low = -LARGEST if self.low is None else self.low
         high = LARGEST if self.high is None else self.high
         if number is None or not low <= number <= high:
@@ -200,6 +200,10 @@ class Objective:
         """The inverse of ``document``."""
         limits = tuple(Limit(**one) for one in document.get("limits", ()))
         return cls(document.get("maximise", "reward"), document.get("budgets", {}), limits)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, bool) or is_number(value) else None
 
 
 def checked_signals(signals: object) -> dict[str, Signal]:

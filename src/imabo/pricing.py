@@ -47,13 +47,16 @@ def charges_now(arms: ActiveSet, scores: Floats) -> Floats:
     spending, rows = arms.spending, arms.servable  # what is not served sets no price
     if spending is None or not arms.n_servable:
         return np.zeros(0 if spending is None else len(spending.constraints))
-    banks = spending.banks_ahead(arms.n_pulls, arms.n_pending)
-    return _charges(scores[rows], spending.costs(len(arms))[:, rows], banks)
+    banks, costs = spending.banks_ahead(arms.n_pulls, arms.n_pending), spending.costs(len(arms))
+    if arms.n_servable == len(arms):
+        return _charges(scores, costs, banks)
+    return _charges(scores[rows], costs[:, rows], banks)
 
 
 def allowances(banks: Floats) -> Floats:
     """What a request may use now, by what was overspent; eq. (allowance)."""
-    return np.maximum(1.0 - np.maximum(banks, 0.0) / _REPAID_IN, 0.0)
+    # There are few, and plain numbers take less than arrays of them.
+    return np.array([max(1.0 - max(bank, 0.0) / _REPAID_IN, 0.0) for bank in banks.tolist()])
 
 
 def prices(values: Floats, costs: Floats, allowed: Floats) -> Floats:
@@ -79,18 +82,27 @@ def prices(values: Floats, costs: Floats, allowed: Floats) -> Floats:
         found[0], _ = _price(values, costs[0], float(allowed[0]))
         return found
     for _ in range(_SWEEPS):
+        before, first = found.tolist(), list[float]()
         for place in range(len(costs)):
             found[place] = 0.0
             found[place], tied = _price(values - found @ costs, costs[place], allowed[place])
             if tied is not None:
                 _slide(found, place, costs[:, tied[1]] - costs[:, tied[0]], values, costs, allowed)
+            first = first or found.tolist()
+        # Another sweep would come to the same: from where this one began, or after its first step,
+        # which would again see the others as they are.
+        after = found.tolist()
+        if after == before or (after == first and after[1:] == before[1:]):
+            break
     return found
 
 
 def _charges(values: Floats, costs: Floats, banks: Floats) -> Floats:
     """The prices, with what the banks add or take off; eq. (net)."""
-    nudge = _NUDGE * np.where(banks > 0.0, 1.0, -1.0) * max(_spread(values), _SAME)
-    return prices(values, costs, allowances(banks)) + nudge
+    found, least = prices(values, costs, allowances(banks)), max(_spread(values), _SAME)
+    for place, bank in enumerate(banks.tolist()):
+        found[place] += _NUDGE * (1.0 if bank > 0.0 else -1.0) * least
+    return found
 
 
 def _price(values: Floats, costs: Floats, allowed: float) -> tuple[float, tuple[int, int] | None]:

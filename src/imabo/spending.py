@@ -7,7 +7,7 @@ docs/algorithm.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from imabo.objective import Constraint, Signal
 from imabo.space import Space
 
+BankRule = tuple[float, float, float]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 _AIM: Final = 0.99  # part of a budget that is aimed at: what requests use scatters
 LEAST_BANK: Final = -10.0  # budgets that may be saved up ...
@@ -36,10 +38,21 @@ def bank_after(bank: float, use: float, one: Constraint) -> float:
         >>> round(bank_after(0.0, 1.0, slow), 1), bank_after(-80.0, 0.0, slow)
         (19.2, -80.0)
     """
+    return moved(bank, use, bank_rule(one))
+
+
+def bank_rule(one: Constraint) -> BankRule:
+    """What a request may use, as it is aimed at, and the least and the most that a bank may be."""
     least, most = LEAST_BANK, MOST_BANK
     if one.above is not None:
         least, most = min(least, -_SAVED / one.budget), max(most, _OWED / one.budget)
-    return min(max(bank + use / (_AIM * one.budget) - 1.0, least), most)
+    return _AIM * one.budget, least, most
+
+
+def moved(bank: float, use: float, rule: BankRule) -> float:
+    """``bank_after``, by what ``bank_rule`` worked out once."""
+    aim, least, most = rule
+    return min(max(bank + use / aim - 1.0, least), most)  # (bank)
 
 
 def of_arms(uses: Mapping[str, Any], old: Sequence[int], new: Sequence[int]) -> dict[str, Any]:
@@ -55,6 +68,18 @@ def of_arms(uses: Mapping[str, Any], old: Sequence[int], new: Sequence[int]) -> 
         by_arm = dict(zip(old, known, strict=True))
         found[name] = {**one, "expected": [*(by_arm.get(arm) for arm in new), last]}
     return found
+
+
+class _Priors(NamedTuple):
+    """What stands beside what arms used: how much, for how many requests, and for whom.
+
+    An arm is alone where no model speaks of it: then it is the average of all arms.
+    """
+
+    prior: Floats
+    weight: Floats
+    is_alone: Bools
+    has_alone: bool
 
 
 class Spending:
@@ -86,6 +111,9 @@ class Spending:
         self._sums: Floats = np.zeros((m, 16))
         self._expected: Floats = np.full((m, 16), np.nan)
         self._known: Floats = np.full((m, 16), np.nan)
+        self._has_known = any(self.is_known(place) for place in range(m))
+        self._costs: Floats | None = None  # what ``costs`` found, until anything changes
+        self._priors: _Priors | None = None  # what of it does not change with reports
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -106,21 +134,35 @@ class Spending:
         limit they are as many as one request above it is allowed for, and without a model at the
         limit: the first few requests say little about so rare a thing.
         """
+        if self._costs is not None and self._costs.shape[1] == n_rows:
+            return self._costs  # a decision asks several times between two reports
         counts, sums = self.counts(n_rows), self.sums(n_rows)
-        seen = counts.sum(axis=1, keepdims=True)
-        level = sums.sum(axis=1, keepdims=True) / np.maximum(seen, 1.0)
+        if self._priors is None or self._priors.weight.shape[1] != n_rows:
+            self._priors = self._prior_of(n_rows)
+        prior, weight, is_alone = self._priors.prior, self._priors.weight, self._priors.is_alone
+        if self._priors.has_alone:
+            seen = counts.sum(axis=1, keepdims=True)
+            level = sums.sum(axis=1, keepdims=True) / np.maximum(seen, 1.0)
+            prior = np.where(is_alone, level, prior)
+        means = (sums + weight * prior) / (counts + weight)
+        if self._priors.has_alone:
+            # One dear request must not be the end of an arm that no model speaks of.
+            less = means / (1.0 + 1.0 / np.maximum(counts, 1.0))
+            means = np.where(is_alone & (counts > 0.0), less, means)
+        if self._has_known:
+            known = self._known[:, :n_rows]
+            means = np.where(np.isfinite(known), known, means)
+        self._costs = np.asarray(means / self.aims[:, None])
+        return self._costs
+
+    def _prior_of(self, n_rows: int) -> _Priors:
         expected = self._expected[:, :n_rows]
         has_model = np.isfinite(expected)
-        usual = np.where(self._is_limit, self.budgets[:, None], level)
-        prior, weight = np.where(has_model, expected, usual), np.where(has_model, _MODELLED, _FEW)
+        prior = np.where(has_model, expected, self.budgets[:, None])
+        weight = np.where(has_model, _MODELLED, _FEW)
         weight = np.where(self._is_limit, 1.0 / self.budgets[:, None], weight)
-        means = (sums + weight * prior) / (counts + weight)
-        # One dear request must not be the end of an arm that no model speaks of.
-        is_alone = ~has_model & ~self._is_limit & (counts > 0.0)
-        means = np.where(is_alone, means / (1.0 + 1.0 / np.maximum(counts, 1.0)), means)
-        known = self._known[:, :n_rows]
-        means = np.where(np.isfinite(known), known, means)
-        return np.asarray(means / self.aims[:, None])
+        is_alone = ~has_model & ~self._is_limit
+        return _Priors(prior, weight, is_alone, bool(is_alone.any()))
 
     def means(self, n_rows: int) -> Floats:
         """What a request of each arm is expected to use, in the signals' own units."""
@@ -157,16 +199,32 @@ class Spending:
 
     def count(self, row: int | None, values: Mapping[str, float]) -> None:
         """A request of an arm said what it used; ``row`` is None for an arm that is not here."""
-        if row is not None:
-            self._widen(row + 1)
         for place, one in enumerate(self.constraints):
-            if one.signal in values:
-                use = one.use(values[one.signal])
-                if row is not None:
-                    self._counts[place, row] += 1.0
-                    self._sums[place, row] += use
-                if not self.is_known(place):  # else it was used when the request was served
-                    self._move(place, use)
+            if one.signal in values and not self.is_known(place):
+                # Of a price list it was used when the request was served.
+                self._move(place, one.use(values[one.signal]))
+        if row is not None:
+            self.learn(row, values)
+
+    def learn(self, row: int, values: Mapping[str, float]) -> None:
+        """``count`` but for the banks, which the store has moved already."""
+        if row >= self._counts.shape[1]:
+            self._widen(row + 1)
+        costs, priors = self._costs, self._priors
+        if costs is None or priors is None or priors.has_alone or row >= costs.shape[1]:
+            self._costs = costs = None  # what one arm used says something about others
+        for place, one in enumerate(self.constraints):
+            value = values.get(one.signal)
+            if value is None:
+                continue
+            self._counts[place, row] = count = self._counts[place, row] + 1.0
+            self._sums[place, row] = total = self._sums[place, row] + one.use(value)
+            if costs is not None and priors is not None and not self._has_known:
+                weight = priors.weight[place, row]  # as ``costs`` has it
+                mean = (total + weight * priors.prior[place, row]) / (count + weight)
+                costs[place, row] = mean / self.aims[place]
+        if self._has_known:
+            self._costs = None
 
     def serve(self, row: int) -> dict[str, float] | None:
         """A request is served; what price lists say that it uses is used now. None without any."""
@@ -187,6 +245,7 @@ class Spending:
     def put(self, row: int, name: str, count: float, total: float) -> None:
         """Overwrite the counters of a row with the store's."""
         self._widen(row + 1)
+        self._costs = None
         for place, one in enumerate(self.constraints):
             if one.name == name:
                 self._counts[place, row], self._sums[place, row] = count, total
@@ -199,6 +258,7 @@ class Spending:
     def load(self, uses: Mapping[str, Any], arms: Sequence[int], rows: Mapping[int, int]) -> None:
         """Take what a model expects of some arms (see ``Charges.state``), and of no others."""
         self._expected[:] = np.nan
+        self._costs = self._priors = None
         for place, one in enumerate(self.constraints):
             for arm, use in zip(arms, uses.get(one.name, {}).get("expected", ()), strict=False):
                 row = rows.get(arm)
@@ -209,6 +269,7 @@ class Spending:
     def admit(self, row: int, config: Mapping[str, Any]) -> None:
         """A row is there now; what a price list says of it is known."""
         self._widen(row + 1)
+        self._costs = None
         for place, one in enumerate(self.constraints):
             if self.is_known(place):
                 self._known[place, row] = one.use(self._signals[one.signal].expected(config))

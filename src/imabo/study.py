@@ -240,6 +240,8 @@ class Study(StudyFrames, Compared, StudyGoals):
         is 1.0. One that comes after the window counts, too. ``signals``, such as
         ``{"cost": 0.0004}``, are recorded with the reward or refused with it; see ``signal``.
         """
+        if signals is not None and key is None and part is None:
+            return self._report(pull_id, reward, signals)
         told: Any = (pull_id, reward)  # which is checked below, as all rewards are
         if key is not None or part is not None or signals is not None:
             told = Reward(told[1], pull_id, key, part, signals)

@@ -55,11 +55,17 @@ class StudyGoals(StudyBase):
             {'cost': 0.0004}
         """
         told: dict[str, float] = {name: value}  # type: ignore[dict-item]  # checked below
+        if key is None and part is None:
+            return self._report(pull_id, None, told)
         with self._lock:
             one = Reward(None, pull_id, key, part, told)
             (refused,) = self._live().rewards.tell_many([one])
         if refused is not None:
             raise refused
+
+    def _report(self, pull_id: object, reward: object, signals: object) -> None:
+        with self._lock:
+            self._live().rewards.report(pull_id, reward, signals)
 
     def frontier(self, signal: str | None = None, level: float = 0.95) -> Frontier:
         """Reward against a signal: every arm with intervals, the best mix, and the price now.

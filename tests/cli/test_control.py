@@ -48,6 +48,7 @@ def test_the_lift_and_the_way_back(anywhere: Imabo) -> None:
         [*CONFIG, "--random"],
         ["--share", "0.1"],
         [*CONFIG, "--margin", "0.1", "--no-guardrail"],
+        [*CONFIG, "--watch", "latency_s"],
     ],
 )
 def test_words_that_contradict_each_other_are_refused(imabo: Imabo, words: list[str]) -> None:

@@ -47,3 +47,19 @@ def test_a_pull_is_told_with_its_signals(imabo: Imabo, folder: Path) -> None:
     shown = imabo("frontier", "router").out
     assert shown.startswith("cost: $2.25 a request so far, $2 allowed")
     assert "* arm 1: 1.5 0.5" in shown
+
+
+def test_a_guardrail_watches_a_signal(imabo: Imabo, folder: Path) -> None:
+    store = f"sqlite:///{folder / 'imabo.db'}"
+    with Study.create(
+        "router", Space(model=Choice("a", "b")), store=store, signals={"cost": Signal(low=0.0)}
+    ):
+        pass
+    watched = ("control", "router", "model=a", "--margin", "0.2", "--watch")
+    refused = imabo(*watched, "costs", "--json")
+    assert refused.error["code"] == "invalid_setting"
+    done = imabo(*watched, "cost", "--json").json["guardrail"]
+    assert done == {"margin": 0.2, "level": 0.975, "signal": "cost", "worse": "higher"}
+    assert "margin 0.2 of cost, higher is worse" in imabo("control", "router").out
+    lower = imabo("control", "router", "--margin", "0.1", "--watch", "cost", "--lower-is-worse")
+    assert "margin 0.1 of cost, lower is worse" in lower.out

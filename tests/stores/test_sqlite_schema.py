@@ -173,6 +173,7 @@ def test_milestones_begin_in_the_middle_of_a_study_of_an_older_file(path: str) -
             "DROP TABLE memories; DROP TABLE milestones; DROP INDEX events_changes; "
             "DROP INDEX pulls_admitting; DROP TABLE all_events; DROP TABLE deliveries; "
             "DROP TABLE webhooks; DROP TABLE declarations; DROP INDEX pulls_outcomes; "
+            "DROP INDEX pulls_signalled; ALTER TABLE pulls DROP COLUMN signalled_seq; "
             "DROP TABLE lifts; DROP TABLE rollouts; ALTER TABLE studies DROP COLUMN revision; "
             'ALTER TABLE pulls DROP COLUMN "group"; ALTER TABLE pulls DROP COLUMN propensity; '
             "ALTER TABLE studies DROP COLUMN rollout_seq; "

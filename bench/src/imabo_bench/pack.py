@@ -13,6 +13,7 @@ from imabo_bench.play import Row
 _MANY: Final = 60  # checkpoints: more than a world that stands still has
 _KEPT: Final = {100, 300, 500, 1000, 1500, 3000, 5000, 10_000}  # and the last
 _DIGITS: Final = 5
+_WHOLE: Final = ("alarms", "spend", "worst_spend")  # lists that are no columns
 
 
 def pack(rows: Iterable[Row], out: Path) -> Path:
@@ -42,7 +43,7 @@ def thin(row: Row) -> Row:
     places = [k for k, t in enumerate(times) if is_dense or t in _KEPT or k == len(times) - 1]
     thinned: Row = {}
     for name, value in row.items():
-        if name == "alarms":
+        if name in _WHOLE:
             thinned[name] = value
         elif isinstance(value, list):
             is_column = len(value) == len(times) and name != "arm_means"

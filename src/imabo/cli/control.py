@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from imabo.cli.exits import UsageError
 from imabo.cli.output import (
@@ -40,6 +40,8 @@ def control(options: argparse.Namespace) -> None:
         raise UsageError("CONFIG and --random exclude each other", options.command)
     if options.no_guardrail and options.margin is not None:
         raise UsageError("--margin and --no-guardrail exclude each other", options.command)
+    if options.margin is None and (options.watch is not None or options.lower_is_worse):
+        raise UsageError("--watch and --lower-is-worse go with --margin", options.command)
     with place_of(options) as place:
         if options.end or is_setting or given or options.no_guardrail:
             _change(place, options)
@@ -72,7 +74,8 @@ def _change(place: Place, options: argparse.Namespace) -> None:
     if options.no_guardrail:
         guardrail = None
     elif options.margin is not None:
-        guardrail = Guardrail(options.margin)
+        worse: Literal["higher", "lower"] = "lower" if options.lower_is_worse else "higher"
+        guardrail = Guardrail(options.margin, signal=options.watch, worse=worse)
     exposure: float | Same = SAME if options.exposure is None else options.exposure
     study.update_control(wanted, exposure=exposure, guardrail=guardrail)
 
@@ -96,8 +99,15 @@ def control_lines(document: Document) -> Iterator[tuple[str, str]]:
     yield "share", number(part["share"])
     yield "exposure", number(document["exposure"])
     guardrail = document["guardrail"]
-    yield "guardrail", "none" if guardrail is None else f"margin {number(guardrail['margin'])}"
+    yield "guardrail", "none" if guardrail is None else _guardrail_text(guardrail)
     yield "since", clean(document["since"])
+
+
+def _guardrail_text(guardrail: Document) -> str:
+    text = f"margin {number(guardrail['margin'])}"
+    if guardrail.get("signal") is None:
+        return text
+    return f"{text} of {clean(guardrail['signal'])}, {clean(guardrail['worse'])} is worse"
 
 
 def lift(options: argparse.Namespace) -> None:

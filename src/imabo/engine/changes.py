@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
+from imabo.control import check_watched
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
 from imabo.engine.rollouts import check_allowed
@@ -53,6 +54,10 @@ class Changes:
         if space is not None:
             replica.refresh()
             check_allowed(replica.rollout, space)
+        if settings.get("signals", replica.record.signals) != replica.record.signals:
+            replica.refresh()
+            guardrail = None if replica.rollout is None else replica.rollout.guardrail
+            check_watched(guardrail, settings["signals"] or {})
         snapshot = replica.store.load(replica.record.name)
         settings = _fitting(snapshot.study, settings, space or Space.from_dict(snapshot.space))
         before, after = _changed(snapshot.study, settings)

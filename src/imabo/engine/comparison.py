@@ -6,8 +6,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from imabo.engine.replica import Replica
+from imabo.engine.signal_lifts import SignalLift
 from imabo.errors import StoreError
-from imabo.evaluation import FeedbackBalance, Lift, Mark, Outcome
+from imabo.evaluation import FeedbackBalance, Guardrail, Lift, Mark, Outcome
 from imabo.stores.base import KeptLift, OutcomeRecord
 from imabo.stores.history import Place
 
@@ -28,6 +29,7 @@ class Comparison:
         self._replica = replica
         self._place = (0, 0, 0)
         self._n_kept = 0
+        self._signal = SignalLift(replica)
         self.lift = Lift(replica.record.reward_range)
         self.balance = FeedbackBalance()
 
@@ -78,21 +80,44 @@ class Comparison:
         self._replica.store.keep_lift(record.name, lift, token=record.token)
         self._n_kept = self.lift.total.n
 
+    def watched(self, guardrail: Guardrail | None, *, may_keep: bool = True) -> Lift:
+        """The lift that a guardrail judges: of the reward, or of its signal; lower is worse."""
+        if guardrail is None or guardrail.signal is None:
+            return self.caught_up(may_keep=may_keep)
+        return self._signal.caught_up(guardrail, may_keep=may_keep)
+
+    def keep_all(self) -> None:
+        """Take in all that the store has, and write it down: then pulls may be deleted."""
+        rollout = self._replica.rollout
+        self.caught_up(may_keep=False)
+        self.keep()
+        if rollout is not None and rollout.guardrail is not None and rollout.guardrail.signal:
+            self.watched(rollout.guardrail, may_keep=False)
+            self._signal.keep()
+
     def alarm(self, *, may_keep: bool = True) -> dict[str, Any] | None:
         """What the guardrail found, when it must be rolled back; None while all is well."""
         rollout = self._replica.rollout
         if rollout is None or rollout.guardrail is None or rollout.state != "tuning":
             return None
-        lift = self.caught_up(may_keep=may_keep)
+        guardrail = rollout.guardrail
+        lift = self.watched(guardrail, may_keep=may_keep)
         since = None if rollout.mark is None else Mark.from_dict(rollout.mark)
-        verdict = rollout.guardrail.check(lift, since)
+        verdict = guardrail.check(lift, since)
         if not verdict.is_worse:
             return None
         found = lift.since(since)
+        if guardrail.signal is not None:
+            unit = self._replica.signals[guardrail.signal].unit
+            beyond = f"{guardrail.margin:g}{unit and ' '}{unit}"
+            reason = f"{guardrail.signal} is {guardrail.worse} than the control's by more than "
+            told = {"by": "guardrail", "reason": reason + beyond, "margin": guardrail.margin}
+            watched = {"signal": guardrail.signal, "worse": guardrail.worse}
+            return told | watched | self._signal.shown(found)
         return {
             "by": "guardrail",
-            "reason": f"worse than the control by more than {rollout.guardrail.margin:g}",
-            "margin": rollout.guardrail.margin,
+            "reason": f"worse than the control by more than {guardrail.margin:g}",
+            "margin": guardrail.margin,
             "lift": found.absolute,
             "interval": found.interval,
             "tuned_mean": found.tuned_mean,

@@ -38,7 +38,8 @@ def created(
     """See ``Study.create``; ``any_seed`` goes on with a study whatever its seed."""
     first = None
     if rollout is not None:
-        first = first_change(Space.from_dict(record.space), rollout, record.created_at)
+        space = Space.from_dict(record.space)
+        first = first_change(space, rollout, record.created_at, record.signals)
     with _opened(store) as found:
         if not _is_new(found, record, first):
             replica = Replica(found, found.load(record.name), clock)

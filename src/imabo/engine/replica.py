@@ -275,16 +275,22 @@ class Replica:
         except BaseException:
             self.recover()
             raise
-        told = [(reports[i], one) for i, one in enumerate(done.found) if isinstance(one, Reported)]
-        rewarded = [pair for pair in told if pair[1].rewarded and pair[1].rewarded.fresh]
-        is_news = any(one.fresh for _, one in told) or bool(rewarded)
+        told, n_rewarded, is_news = list[tuple[Report, Reported]](), 0, False
+        for report, one in zip(reports, done.found, strict=True):
+            if isinstance(one, Reported):
+                told.append((report, one))
+                n_rewarded += one.rewarded is not None and one.rewarded.fresh
+                is_news = is_news or bool(one.fresh)
+        is_news = is_news or n_rewarded > 0
         is_newest = done.seq == self._seq + is_news
         if self._is_torn or not (is_newest or may_lag):
             self.refresh()
         elif is_news:
             self._seq, self._last_at = done.seq if is_newest else self._seq, now
-            count_reports(self.view, sorted(told, key=lambda pair: pair[0].number), done.banks)
-        return done.found, len(rewarded)
+            if len(told) > 1:
+                told.sort(key=lambda pair: pair[0].number)
+            count_reports(self.view, told, done.banks)
+        return done.found, n_rewarded
 
     def expire(self, before: float) -> int:
         """Expire the pulls that were served before a time and are still pending."""

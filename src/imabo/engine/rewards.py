@@ -13,7 +13,7 @@ import numpy as np
 from imabo.drift import find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
-from imabo.engine.naming import keyed, number_of_named, unknown_key
+from imabo.engine.naming import check_named, keyed, number_of_named, unknown_key
 from imabo.engine.replica import Replica
 from imabo.engine.requests import Reward
 from imabo.engine.rollouts import Rollouts
@@ -28,7 +28,7 @@ _log: Final = logging.getLogger(__name__)
 
 _LOOKS: Final = 8  # rewards between two looks for a change ...
 _ARMS_PER_REWARD: Final = 8  # ... or more, where there are so many times more arms
-_GUARDED: Final = 16  # rewards between two looks of the guardrail
+_GUARDED: Final = 16  # rewards, or values of its signal, between two looks of the guardrail
 
 
 class Rewards:
@@ -48,6 +48,7 @@ class Rewards:
 
     def __init__(self, replica: Replica, asks: Asks, changes: Changes, rollouts: Rollouts) -> None:
         self._rollouts = rollouts
+        self._n_signalled = 0  # values of a signal that a guardrail watches, told here
         self.n_rollbacks = 0
         self._replica = replica
         self._asks = asks
@@ -62,7 +63,7 @@ class Rewards:
         places: list[int] = []
         checked: list[tuple[int, float]] = []
         reports: list[tuple[int, Report]] = []  # those with signals, with their places
-        named = [one for one in rewards if isinstance(one, Reward)]
+        named = [one for one in rewards if isinstance(one, Reward) and one.key is not None]
         known = keyed(replica, named) if named else {}
         for place, one in enumerate(rewards):
             try:
@@ -92,6 +93,19 @@ class Rewards:
                 answers[place] = did
         return answers
 
+    def report(self, pull_id: object, reward: object, signals: object) -> None:
+        """What ``Study.tell`` is mostly called with when it has signals; raises what refuses it."""
+        replica = self._replica
+        found = checked_values(signals, replica)
+        value = None
+        if reward is not None or not found:
+            value = checked_reward(reward, replica.record.reward_range)
+        if pull_id is None:
+            check_named(None, None, None)
+        (did,) = self.report_many([Report(replica.number(pull_id), value, found)])
+        if not isinstance(did, Reported):
+            raise replica.unknown_pull(pull_id) if did is None else did
+
     def _report(self, one: Reward, known: Mapping[str, Sequence[PullRecord]]) -> Report:
         """A report with signals, checked."""
         replica = self._replica
@@ -107,8 +121,7 @@ class Rewards:
         """Record rewards and signals; None stands for a pull that there is not."""
         may_lag = self._asks.proposer is not None
         done, n_fresh = self._replica.report(reports, may_lag=may_lag)
-        if n_fresh and self.is_watching and self._asks.watches:
-            self._watch(n_fresh)
+        self._look(n_fresh, done)
         return done
 
     def _unknown(self, one: tuple[str, float] | Reward) -> ImaboError:
@@ -125,18 +138,27 @@ class Rewards:
         """Record rewards; None stands for a pull that there is not."""
         may_lag = self._asks.proposer is not None
         done, n_fresh = self._replica.reward(rewards, may_lag=may_lag)
-        if n_fresh and self.is_watching and self._asks.watches:
-            self._watch(n_fresh)
-        rollout = self._replica.rollout
-        if rollout is not None and rollout.guardrail is not None and n_fresh and self.is_watching:
-            self._guard(n_fresh)
+        self._look(n_fresh, ())
         return done
 
-    def _guard(self, n_fresh: int) -> None:
-        """Ask the guardrail, now and then."""
-        n = self._replica.view.totals.n_rewards
-        if (n - n_fresh) // _GUARDED == n // _GUARDED:
+    def _look(self, n_fresh: int, reported: Sequence[Reported | ImaboError | None]) -> None:
+        """See what new rewards and signals say of the world, and of the tuned side."""
+        if not self.is_watching:
             return
+        if n_fresh and self._asks.watches:
+            self._watch(n_fresh)
+        rollout = self._replica.rollout
+        if rollout is None or rollout.guardrail is None:
+            return
+        n, name = self._replica.view.totals.n_rewards, rollout.guardrail.signal
+        if name is not None:
+            n_fresh = sum(isinstance(one, Reported) and name in one.fresh for one in reported)
+            n = self._n_signalled = self._n_signalled + n_fresh
+        if (n - n_fresh) // _GUARDED != n // _GUARDED:
+            self._guard()
+
+    def _guard(self) -> None:
+        """Ask the guardrail."""
         try:
             found = self._rollouts.alarm() and self._rollouts.guard()
         except StoreError:

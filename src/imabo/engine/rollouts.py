@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from imabo.control import Control, Rollout, Start, with_settings
+from imabo.control import Control, Rollout, Start, check_watched, with_settings
 from imabo.engine.comparison import Comparison
 from imabo.engine.replica import Replica
 from imabo.errors import InvalidSetting, NoControl
+from imabo.evaluation import Guardrail
 from imabo.oracles.base import Proposal
 from imabo.settings import unfit
 from imabo.space import Config, Space
@@ -53,7 +54,11 @@ class Rollouts:
             default[0] if isinstance(exposure, Same) else exposure,
             default[1] if isinstance(guardrail, Same) else guardrail,
         )
+        check_watched(after.guardrail, self._replica.signals)
         after, arms = self._placed(before, after, now)
+        if after.mark is not None and _watched(after) != _watched(before):
+            # The mark is of what was watched until now: from here on the new one is judged.
+            after = replace(after, mark=self._mark(after.guardrail))
         if after != before:
             self._commit("control", settings_of(after), after, arms, now)
 
@@ -87,10 +92,13 @@ class Rollouts:
         if before is None or before.state != "rolled back":
             return
         # What came in until this very change: it is refused if there is more by then.
-        mark = self._comparison.caught_up(may_keep=False).mark()
-        document = None if mark is None else mark.to_dict()
-        after = replace(before, state="tuning", changed_at=now, reason=None, mark=document)
+        mark = self._mark(before.guardrail)
+        after = replace(before, state="tuning", changed_at=now, reason=None, mark=mark)
         self._commit("resumed", {}, after, [], now)
+
+    def _mark(self, guardrail: Guardrail | None) -> dict[str, Any] | None:
+        mark = self._comparison.watched(guardrail, may_keep=False).mark()
+        return None if mark is None else mark.to_dict()
 
     def alarm(self) -> dict[str, Any] | None:
         """What the guardrail found, when the study must be rolled back."""
@@ -139,8 +147,16 @@ class Rollouts:
         return replace(after, start=start, changed_at=changed_at, mark=None), arms
 
 
-def first_change(space: Space, rollout: Rollout, at: float) -> Change:
+def _watched(rollout: Rollout) -> tuple[str | None, str] | None:
+    guardrail = rollout.guardrail
+    return None if guardrail is None else (guardrail.signal, guardrail.worse)
+
+
+def first_change(
+    space: Space, rollout: Rollout, at: float, signals: Mapping[str, Any] | None
+) -> Change:
     """The change that a study is created with when it has a control from the start."""
+    check_watched(rollout.guardrail, signals or {})
     control, arms, arm = rollout.control, list[NewArm](), None
     if control is None:
         raise InvalidSetting("the rollout has no control", "it needs one", "pass one")

@@ -44,7 +44,7 @@ def count_reports(
         row, did = view.row_of(one.arm), one.rewarded
         if did is not None and did.fresh and report.reward is not None:
             view.count_reward(row, report.reward, was_pending=did.was_pending)
-        if spending is not None and one.fresh:
-            spending.count(row, one.fresh)
+        if spending is not None and row is not None and one.fresh:
+            spending.learn(row, one.fresh)
     if spending is not None:
         spending.put_banks(banks)

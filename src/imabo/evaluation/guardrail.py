@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -12,13 +12,16 @@ from imabo.evaluation.bets import Floats, log_capital, reach, weights_around
 from imabo.evaluation.lift import Lift, Mark
 from imabo.evaluation.planning import score_risk, score_variance
 from imabo.evaluation.tally import CENTRES, LOWER, Tally
-from imabo.settings import check_fraction, check_number
+from imabo.settings import check_fraction, check_number, check_one_of, unfit
 
 _GAP: Final = 0.08  # loss beyond the margin, as a part of the range, that it is sharpest for
 _SPREAD: Final = 0.3
 FIRST: Final = 0.7  # part of the capital that bets from the start on; the rest starts later
 EVERY: Final = 1024  # rewards between later starts
 EACH: Final = 0.03  # part of the capital of each: 0.3 for every ten
+
+
+Worse = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,11 @@ class Guardrail:
     for long is still caught soon when it turns bad.
 
     Args:
-        margin: How much worse the tuned side may be, in the study's reward units; 0 or more.
+        margin: How much worse the tuned side may be, in the study's reward units, or in those of
+            the signal; 0 or more.
         level: How sure to be.
+        signal: The declared signal to watch in place of the reward, such as ``"latency_s"``.
+        worse: Which way a signal is worse: ``"higher"`` (a cost, a latency) or ``"lower"``.
 
     Example:
         >>> from imabo.evaluation import Lift, Outcome
@@ -67,16 +73,23 @@ class Guardrail:
 
     margin: float = 0.02
     level: float = 0.975
+    signal: str | None = None
+    worse: Worse = "higher"
 
     def __post_init__(self) -> None:
         check_number("margin", self.margin, 0.0, math.inf, closed=True)
         check_fraction("level", self.level)
+        check_one_of("worse", self.worse, ["higher", "lower"])
+        signal: object = self.signal
+        if signal is not None and not isinstance(signal, str):
+            why = "it must be the name of a signal"
+            raise unfit("the guardrail's signal", signal, why, 'pass "latency_s", say')
 
     def check(self, lift: Lift, since: Mark | None = None) -> Verdict:
         """What it says now; after an operator's "go on", of the rewards since then.
 
         Args:
-            lift: The study's lift.
+            lift: The study's lift; of a signal such that lower is worse.
             since: ``lift.mark()`` of the moment from which on rewards count; None is the start.
         """
         limit = 1.0 / (1.0 - self.level)

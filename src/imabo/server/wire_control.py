@@ -23,6 +23,12 @@ class GuardrailPart(Body):
 
     margin: float = Field(0.02, ge=0)
     level: float = Field(0.975, gt=0, lt=1)
+    signal: str | None = Field(
+        None, description="the declared signal to watch in place of the reward"
+    )
+    worse: Literal["higher", "lower"] = Field(
+        "higher", description="which way the signal is worse; of rewards it is always lower"
+    )
 
 
 class ControlBody(Body):

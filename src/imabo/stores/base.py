@@ -231,12 +231,14 @@ class KeptLift:
         seq: That of the last reward that is in it, or of the rollout.
         number: The number of its pull, 0 before the first.
         document: JSON-safe; means nothing to the store.
+        signal: The signal whose values it is of, in place of rewards; each is kept apart.
     """
 
     since: int
     seq: int
     number: int
     document: Mapping[str, Any]
+    signal: str = ""
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -429,7 +431,9 @@ class Store(History, Keys, Outbox):
         """Keep what rewards add up to, unless what is kept goes as far; no new ``seq``."""
 
     @abstractmethod
-    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
+    def kept_lift(
+        self, name: str, *, after: tuple[int, int, int] = (0, 0, -1), signal: str = ""
+    ) -> KeptLift | None:
         """What was kept, when it goes further than a ``place``."""
 
     def probe(self) -> None:

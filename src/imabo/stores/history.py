@@ -79,6 +79,21 @@ class OutcomeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalledRecord:
+    """A request that a coin gave to one of two groups, and the signals that it has.
+
+    ``seq`` is that of the transaction that recorded the last of them; ``told`` has the value, the
+    time and the ``seq`` of each; ``propensity`` is as in ``OutcomeRecord``.
+    """
+
+    seq: int
+    number: int
+    group: Group
+    propensity: float
+    told: Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
 class Milestone:
     """The counters of a study at one moment of its past, kept when enough pulls had passed.
 
@@ -148,6 +163,16 @@ class History(ABC):
         """Rewards of pulls that a coin decided, in order of (seq, number), after such a place.
 
         Never reads any other pull: those whose propensity is 1, or that have none, do not count.
+        """
+
+    @abstractmethod
+    def signalled(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[SignalledRecord]:
+        """Pulls that a coin decided and that have signals, in order of (seq, number).
+
+        Those after a place. A pull that gets another signal moves to the end. Never reads any
+        other pull.
         """
 
     @abstractmethod

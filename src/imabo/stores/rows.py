@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from imabo.arms import ArmState, Ints, Origin, Restart, Tally, Totals
 from imabo.space import Config
 from imabo.stores.base import ArmRecord, KeptLift, Settings, Snapshot, StudyRecord
-from imabo.stores.history import LogEntry, Milestone, OutcomeRecord, PullRecord
+from imabo.stores.history import (
+    LogEntry,
+    Milestone,
+    OutcomeRecord,
+    PullRecord,
+    SignalledRecord,
+)
 from imabo.stores.keys import KeyRecord
 from imabo.stores.signalling import told_at, values_of
 
@@ -405,8 +411,14 @@ def to_outcome(row: Sequence[Any]) -> OutcomeRecord:
 
 def to_lift(row: Sequence[Any]) -> KeptLift:
     """What rewards add up to, from the columns of its record; the document is JSON."""
-    since, seq, number, text = row
-    return KeptLift(since, seq, number, json.loads(text))
+    since, seq, number, text, signal = row
+    return KeptLift(since, seq, number, json.loads(text), signal)
+
+
+def to_signalled(row: Sequence[Any]) -> SignalledRecord:
+    """A request of a group with its signals, from the columns of its record; these are JSON."""
+    seq, number, group, propensity, text = row
+    return SignalledRecord(seq, number, group, propensity, json.loads(text))
 
 
 def ask_data(context: object, key: str | None, part: int) -> dict[str, Any] | None:

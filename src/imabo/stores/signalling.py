@@ -14,13 +14,15 @@ from typing import Any, TypeAlias
 
 from imabo.errors import ImaboError
 from imabo.objective import Constraint, Objective
-from imabo.spending import bank_after
+from imabo.spending import BankRule, bank_rule, moved
 from imabo.stores.refusals import signal_conflict
 from imabo.stores.rules import RewardCount, Rewarded
 
 OfPull: TypeAlias = dict[str, list[float]]
 OfArm: TypeAlias = dict[str, list[float]]
 Banks: TypeAlias = dict[str, float]
+_BySignal: TypeAlias = dict[str, list[tuple[Constraint, BankRule | None]]]
+_Parts: TypeAlias = tuple[tuple[Constraint, ...], _BySignal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,56 +74,55 @@ class Goal:
         banks: Mapping[str, float] | None,
     ) -> None:
         self.banks: Banks = dict(banks or {})
-        self.constraints, self._learned = _parts(signals, objective)
+        self.constraints, self._by_signal = _parts(signals, objective)
 
     @classmethod
     def read(cls, signals: str | None, objective: str | None, banks: str | None) -> Goal:
         """From the columns of a study's row, which are JSON."""
         goal = cls(None, None, None if banks is None else json.loads(banks))
-        goal.constraints, goal._learned = _read_parts(signals, objective)
+        goal.constraints, goal._by_signal = _read_parts(signals, objective)
         return goal
 
     def use(self, uses: Mapping[str, float]) -> None:
         """A request was served that uses this, by the names of constraints; eq. (bank)."""
         for one in self.constraints:
             if one.name in uses:
-                self._move(one, uses[one.name])
+                self._move(one.name, uses[one.name], bank_rule(one))
 
     def learn(self, arm: OfArm, name: str, value: float) -> None:
         """A request of an arm said what a signal was."""
         n, total, squares = arm.get(name, (0, 0.0, 0.0))
         arm[name] = [n + 1, total + value, squares + value * value]
-        for one in self.constraints:
-            if one.signal == name:
-                use = one.use(value)
-                if one.above is not None:
-                    count, used = arm.get(one.name, (0, 0.0))
-                    arm[one.name] = [count + 1, used + use]
-                if one.name in self._learned:
-                    self._move(one, use)
+        for one, rule in self._by_signal.get(name, ()):
+            use = one.use(value)
+            if one.above is not None:
+                count, used = arm.get(one.name, (0, 0.0))
+                arm[one.name] = [count + 1, used + use]
+            if rule is not None:
+                self._move(one.name, use, rule)
 
-    def _move(self, one: Constraint, use: float) -> None:
-        self.banks[one.name] = bank_after(self.banks.get(one.name, 0.0), use, one)
+    def _move(self, name: str, use: float, rule: BankRule) -> None:
+        self.banks[name] = moved(self.banks.get(name, 0.0), use, rule)
 
 
-def _parts(
-    signals: Mapping[str, Any] | None, objective: Mapping[str, Any] | None
-) -> tuple[tuple[Constraint, ...], frozenset[str]]:
-    """The constraints, and which of them move with what is reported.
+def _parts(signals: Mapping[str, Any] | None, objective: Mapping[str, Any] | None) -> _Parts:
+    """The constraints, and those of each signal with how their banks move when it is reported.
 
-    What a price list says was used when the request was served.
+    That is None for a price list: what it says was used when the request was served.
     """
     if objective is None:
-        return (), frozenset()
+        return (), {}
     constraints = Objective.restore(objective).constraints
     known = {name for name, one in (signals or {}).items() if one.get("known") is not None}
-    return constraints, frozenset(one.name for one in constraints if one.signal not in known)
+    by_signal: _BySignal = {}
+    for one in constraints:
+        rule = None if one.signal in known else bank_rule(one)
+        by_signal.setdefault(one.signal, []).append((one, rule))
+    return constraints, by_signal
 
 
 @lru_cache(256)  # they hardly ever change, and every report needs them
-def _read_parts(
-    signals: str | None, objective: str | None
-) -> tuple[tuple[Constraint, ...], frozenset[str]]:
+def _read_parts(signals: str | None, objective: str | None) -> _Parts:
     return _parts(*(None if text is None else json.loads(text) for text in (signals, objective)))
 
 

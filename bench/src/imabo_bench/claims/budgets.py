@@ -29,6 +29,7 @@ class Kept(Comparison):
         spend: Between which shares of what is allowed the last 3,000 requests used.
         worst: At most which share any 1,000 requests of any seed used.
         value: At least which share of the best fixed mix's reward with the same requests.
+        single: The same of the best configuration that keeps the budgets alone.
         decides: False only shows the figures.
     """
 
@@ -37,25 +38,30 @@ class Kept(Comparison):
     spend: tuple[float, float] = (0.0, np.inf)
     worst: float = np.inf
     value: float = 0.0
+    single: float = 0.0
     decides: bool = True
 
     def check(self, evidence: Evidence) -> list[Finding]:
         """One finding a problem."""
         found = []
         for problem in self.problems:
-            rows = evidence.rows(problem, self.method).values()
+            rows = list(evidence.rows(problem, self.method).values())
             spend = np.mean([row["spend"] for row in rows], axis=0)
             worst = np.max([row["worst_spend"] for row in rows], axis=0)
             value = float(np.mean([row["value"] for row in rows]))
+            single = float(np.mean([row["value_single"] for row in rows]))
             holds = bool(
                 (self.spend[0] <= spend.max() <= self.spend[1])
                 and worst.max() <= self.worst
                 and value >= self.value
+                and single >= self.single
             )
             shown = " and ".join(f"{one:.3f}" for one in spend)
+            each = np.array([max(row["spend"]) for row in rows])
             words = (
-                f"{problem}: {self.method} uses {shown} of what is allowed, at most "
-                f"{worst.max():.3f} over 1,000, and earns {value:.4f} of the best fixed mix"
+                f"{problem}: {self.method} uses {shown} of what is allowed ({each.min():.3f} to "
+                f"{each.max():.3f} in single runs), at most {worst.max():.3f} over 1,000, and "
+                f"earns {value:.4f} of the best fixed mix, {single:.4f} of the best configuration"
             )
             found.append(Finding(holds if self.decides else None, words))
         return found
@@ -88,10 +94,10 @@ BUDGET_CLAIMS: Final = (
         "B3",
         "The assistant with half of the tokens of its best configuration keeps to them, and earns "
         "0.95 of what the best configuration within that budget does.",
-        "the default's bar; two splits of the questions, 5 seeds",
-        (Runs(TOKENS, (DEFAULT,), 5_000, 5),),
-        (Kept(DEFAULT, TOKENS, spend=(0.0, 1.02), value=0.75),),
-        "Of the best mix, which earns more than any one configuration within the budget: the best "
-        "of these, the extractive reader, earns about 0.75 of it.",
+        "the default's bar; two splits of the questions, 20 seeds",
+        (Runs(TOKENS, (DEFAULT,), 5_000, SEEDS),),
+        (Kept(DEFAULT, TOKENS, spend=(0.0, 1.02), single=0.95),),
+        "The best mix earns more than any one configuration within the budget: the best of these, "
+        "the extractive reader, earns about 0.7 of it. So both shares are shown.",
     ),
 )

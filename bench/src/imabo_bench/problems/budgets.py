@@ -63,6 +63,15 @@ class BudgetProblem(Problem):
         values, uses = self.table(numbers)
         return best_mix(values, uses, self.allowed)
 
+    def single(self, numbers: Ints | None = None) -> float:
+        """The best of the configurations that keep the budgets and limits alone; nan without any.
+
+        A mix may earn more than all of them: it buys a dear one for some of the requests.
+        """
+        values, uses = self.table(numbers)
+        within = (uses <= self.allowed[:, None]).all(axis=0)
+        return float(values[within].max()) if within.any() else float("nan")
+
     @property
     def allowed(self) -> Floats:
         """What a request may use on average, of each constraint."""
@@ -105,7 +114,9 @@ class Ledger:
         """Figures of the last requests, and of the worst window of any after the first ones.
 
         ``spend`` and ``worst_spend`` are shares of what is allowed, of each constraint; ``value``
-        is the share of what the best fixed mix would have earned with the same requests.
+        is the share of what the best fixed mix would have earned with the same requests,
+        ``value_single`` that of the best configuration within the budgets, None where there is
+        none.
         """
         rewards, uses = np.array(self._rewards), np.array(self._uses)
         if not len(rewards):
@@ -118,11 +129,13 @@ class Ledger:
         if len(starts):
             worst = ((sums[starts + window] - sums[starts]) / window).max(axis=0)
         numbers = np.array(self._numbers)
+        single = self._problem.single(numbers[part])
         return {
             "spend": used[part].mean(axis=0).tolist(),
             "worst_spend": worst.tolist(),
             "value": float(rewards[part].mean() / self._problem.mix(numbers[part])),
             "value_all": float(rewards.mean() / self._problem.mix(numbers)),
+            "value_single": None if np.isnan(single) else float(rewards[part].mean() / single),
         }
 
 

@@ -70,7 +70,7 @@ export class Control {
         ["It serves", whatOf(control)],
         ["Who gets what", plan.text],
         ["Share", `${percent(control.share)} of the requests that may be tuned; exposure ${percent(found.exposure)}`],
-        ["Guardrail", guardrail ? `Rolls back by itself when tuned is surely worse by more than ${measure(guardrail.margin)}` : "None: nothing is rolled back by itself"],
+        ["Guardrail", guardrail ? `Rolls back by itself when ${guardrail.signal ? `tuned's ${guardrail.signal} is surely ${guardrail.worse}` : "tuned is surely worse"} by more than ${measure(guardrail.margin)}` : "None: nothing is rolled back by itself"],
         ["Compared since", found.since ? moment(found.since) : "–"],
       ])]));
   }
@@ -135,7 +135,7 @@ export class Control {
     const hint = h("p", { class: "soft small" });
     const share = percentField("control-share", "Control’s share, in %", control?.share ?? 0.05);
     const exposed = percentField("control-exposure", "Exposure: how much may be tuned, in %", exposure);
-    const margin = field("control-margin", "Guardrail: roll back when worse by more than (empty: never)", guardrail ? String(guardrail.margin) : "");
+    const margin = field("control-margin", `Guardrail: roll back when ${guardrail?.signal ? `${guardrail.signal} is ${guardrail.worse}` : "worse"} by more than (empty: never)`, guardrail ? String(guardrail.margin) : "");
     const effect = h("p", { class: "note", role: "status" }, "…");
     let timer = 0;
     openDialog({

@@ -76,7 +76,8 @@ async def create_study(context: Context) -> Response:
         rollout = rollout_of(sent)
         first = None
         if rollout is not None:
-            first = first_change(Space.from_dict(sent["space"]), rollout, record.created_at)
+            space = Space.from_dict(sent["space"])
+            first = first_change(space, rollout, record.created_at, record.signals)
         try:
             # The store says who of several made it: one.
             registry.store.create(record, first)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
+from imabo.stores.history import (
+    History,
+    LogEntry,
+    Milestone,
+    OutcomeRecord,
+    PullRecord,
+    SignalledRecord,
+)
 from imabo.stores.memory.rows import REWARDED, AllRows, StudyRows
 from imabo.stores.rows import ask_data
 from imabo.stores.signalling import told_at
@@ -66,6 +74,22 @@ class MemoryHistory(History):
                 )
                 for i in study.outcomes[start : start + limit]
             ]  # fmt: skip
+
+    def signalled(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[SignalledRecord]:
+        with self._all.lock:
+            study = self._all.study(name)
+            start = bisect_right(study.signalled, (after[0], after[1] - 1))
+            newest = (
+                (seq, i)
+                for seq, i in islice(study.signalled, start, None)
+                if study.signalled_seq[i] == seq
+            )
+            return [
+                SignalledRecord(seq, i + 1, *study.coins[i], copy.deepcopy(study.signals[i]))
+                for seq, i in islice(newest, limit)
+            ]
 
     def log(self, name: str) -> Iterator[LogEntry]:
         with self._all.lock:

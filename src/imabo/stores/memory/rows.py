@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import threading
 from array import array
 from bisect import bisect_left
@@ -17,7 +16,6 @@ from imabo.stores.history import ADMITTING, LogEntry, Milestone, Place, PullReco
 from imabo.stores.keys import KeyRecord
 from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
-from imabo.stores.rows import dump_or_none
 from imabo.stores.rules import coin_counts, is_milestone, is_wider, superfluous
 from imabo.stores.signalling import Banks, Goal, OfArm, OfPull, values_of
 
@@ -88,7 +86,7 @@ class StudyRows:
         self.declared: Mapping[str, Any] | None = None
         self.rollout: Mapping[str, Any] | None = None
         self.rollout_seq = 0
-        self.lift: KeptLift | None = None
+        self.lifts: dict[str, KeptLift] = {}  # by signal; '' is of rewards
         self.coins: dict[int, tuple[Group, float]] = {}  # positions of pulls that have a group
         self.outcomes: list[int] = []  # positions of those that have a reward, as they came in
         self.n_tuned = self.n_control = 0
@@ -100,7 +98,10 @@ class StudyRows:
         self.key_of: dict[int, tuple[str, int]] = {}  # the key and the part by position
         self.contexts: dict[int, Any] = {}
         self.signals: dict[int, OfPull] = {}  # by position
+        self.signalled: list[tuple[int, int]] = []  # seq and position of those with a coin
+        self.signalled_seq: dict[int, int] = {}  # of their last signals; older entries are void
         self.banks: Banks = {}
+        self._goal: tuple[StudyRecord, Goal] | None = None  # with what it was made from
         self.admitted_by: dict[int, int] = {}  # positions of the pulls that brought arms in
         self.first_open = 0  # every pull before this position has left the pending state
         self.is_sorted = True  # whether the pulls are in order of time: no clock was set back
@@ -188,9 +189,29 @@ class StudyRows:
 
     @property
     def goal(self) -> Goal:
-        """The budgets and limits with their banks."""
-        signals, objective = self.record.signals, self.record.objective
-        return Goal.read(dump_or_none(signals), dump_or_none(objective), json.dumps(self.banks))
+        """The budgets and limits; its banks are the study's own."""
+        if self._goal is None or self._goal[0] is not self.record:
+            goal = Goal(self.record.signals, self.record.objective, None)
+            self._goal = self.record, goal
+        goal = self._goal[1]
+        goal.banks = self.banks
+        return goal
+
+    def learn(self, position: int, signals: Mapping[str, float], at: float) -> None:
+        """Signals of a pull that are new, in the transaction that ``seq`` counts."""
+        told = self.signals.get(position)
+        if told is None:
+            told = self.signals[position] = {}
+        arm, goal = self.arms[self.arm[position]], self.goal
+        if arm.signals is None:
+            arm.signals = {}
+        for name, value in signals.items():
+            told[name] = [value, at, self.seq]
+            goal.learn(arm.signals, name, value)
+        arm.seq = self.seq
+        if self.coins.get(position, ("", 1.0))[1] < 1.0:
+            self.signalled.append((self.seq, position))
+            self.signalled_seq[position] = self.seq
 
     def use(self, uses: Sequence[Mapping[str, float]]) -> None:
         """Move the banks of what price lists say of pulls."""
@@ -198,7 +219,6 @@ class StudyRows:
             goal = self.goal
             for one in uses:
                 goal.use(one)
-            self.banks = goal.banks
 
     def add_arms(self, arms: Sequence[NewArm]) -> None:
         """Add arms that passed ``check_arms``."""
@@ -279,10 +299,13 @@ class StudyRows:
         gone = set(positions)
         if self.outcomes:
             self.outcomes = [i for i in self.outcomes if i not in gone]
+        if self.signalled:
+            self.signalled = [one for one in self.signalled if one[1] not in gone]
         for i in gone:
             self.state[i] = PRUNED
             self.contexts.pop(i, None)
             self.signals.pop(i, None)
+            self.signalled_seq.pop(i, None)
             self.coins.pop(i, None)
             key, _ = self.key_of.pop(i, (None, 0))
             if key is not None:

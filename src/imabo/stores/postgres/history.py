@@ -6,10 +6,25 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
+from imabo.stores.history import (
+    History,
+    LogEntry,
+    Milestone,
+    OutcomeRecord,
+    PullRecord,
+    SignalledRecord,
+)
 from imabo.stores.postgres import statements
 from imabo.stores.postgres.connections import Connections, Found
-from imabo.stores.rows import by_key, to_change, to_entry, to_milestone, to_outcome, to_pull
+from imabo.stores.rows import (
+    by_key,
+    to_change,
+    to_entry,
+    to_milestone,
+    to_outcome,
+    to_pull,
+    to_signalled,
+)
 
 LARGEST: Final = 2**63 - 1  # a wider number is no pull's
 
@@ -54,6 +69,12 @@ class PostgresHistory(History):
     ) -> list[OutcomeRecord]:
         place = {"seq": after[0], "number": after[1], "limit": limit}
         return [to_outcome(row) for row in self._of(name, statements.OUTCOMES, **place)]
+
+    def signalled(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[SignalledRecord]:
+        place = {"seq": after[0], "number": after[1], "limit": limit}
+        return [to_signalled(row) for row in self._of(name, statements.SIGNALLED, **place)]
 
     def log(self, name: str) -> Iterator[LogEntry]:
         """See ``History.log``; on a connection of its own that holds nobody up.

@@ -286,6 +286,24 @@ STEPS: Final[Steps] = (
         "ALTER TABLE imabo_arms ADD COLUMN signals TEXT",
         "ALTER TABLE imabo_pulls ADD COLUMN signals TEXT",
     ),
+    (
+        # What the values of a signal add up to is kept apart; rewards have the name ''.
+        """
+        ALTER TABLE imabo_lifts ADD COLUMN signal TEXT NOT NULL DEFAULT '',
+            DROP CONSTRAINT imabo_lifts_pkey, ADD PRIMARY KEY (study, signal)
+        """,
+        "ALTER TABLE imabo_pulls ADD COLUMN signalled_seq BIGINT",
+        """
+        UPDATE imabo_pulls SET signalled_seq = (
+            SELECT max((one.value ->> 2)::bigint) FROM json_each(signals::json) AS one
+        ) WHERE signals IS NOT NULL
+        """,
+        # One entry for each request with signals that a coin gave to one of the groups.
+        """
+        CREATE INDEX imabo_pulls_signalled ON imabo_pulls (study, signalled_seq, number)
+        WHERE signalled_seq IS NOT NULL AND propensity < 1.0
+        """,
+    ),
 )
 
 VERSION_TABLE: Final = """

@@ -209,14 +209,15 @@ PUT_DECLARATION: Final = _sql("""
 """)
 ROLLOUT_SEQ: Final = _sql("UPDATE imabo_studies SET rollout_seq = %(seq)s WHERE id = %(study)s")
 KEEP_LIFT: Final = _sql("""
-    INSERT INTO imabo_lifts AS kept VALUES (%(study)s, %(since)s, %(seq)s, %(number)s, %(document)s)
-    ON CONFLICT (study) DO UPDATE SET since = excluded.since, seq = excluded.seq,
+    INSERT INTO imabo_lifts AS kept (study, since, seq, number, document, signal)
+    VALUES (%(study)s, %(since)s, %(seq)s, %(number)s, %(document)s, %(signal)s)
+    ON CONFLICT (study, signal) DO UPDATE SET since = excluded.since, seq = excluded.seq,
         number = excluded.number, document = excluded.document
     WHERE (excluded.since, excluded.seq, excluded.number) > (kept.since, kept.seq, kept.number)
 """)
 KEPT_LIFT: Final = _sql(f"""
-    SELECT since, seq, number, document FROM imabo_lifts WHERE study = {_OF_NAME}
-    AND (since, seq, number) > (%(since)s, %(seq)s, %(number)s)
+    SELECT since, seq, number, document, signal FROM imabo_lifts WHERE study = {_OF_NAME}
+    AND signal = %(signal)s AND (since, seq, number) > (%(since)s, %(seq)s, %(number)s)
 """)
 ADVANCE: Final = _sql(f"""
     UPDATE imabo_studies SET seq = %(seq)s, last_at = %(at)s WHERE id = %(study)s
@@ -276,7 +277,7 @@ REPORTED: Final = _sql("""
 """)
 REPORT: Final = _sql(f"""
     WITH recorded AS (
-        UPDATE imabo_pulls AS p SET signals = fresh.told
+        UPDATE imabo_pulls AS p SET signals = fresh.told, signalled_seq = %(seq)s
         FROM unnest(%(number)s::bigint[], %(told)s::text[]) AS fresh (number, told)
         WHERE study = %(study)s AND p.number = ANY (%(number)s::bigint[])
             AND p.number = fresh.number
@@ -351,6 +352,12 @@ OUTCOMES: Final = _sql(f"""
     SELECT rewarded_seq, number, rewarded_at, reward, "group", propensity FROM imabo_pulls
     WHERE study = {_OF_NAME} AND state = 'rewarded' AND propensity < 1.0
     AND (rewarded_seq, number) > (%(seq)s, %(number)s) ORDER BY rewarded_seq, number LIMIT %(limit)s
+""")
+SIGNALLED: Final = _sql(f"""
+    SELECT signalled_seq, number, "group", propensity, signals FROM imabo_pulls
+    WHERE study = {_OF_NAME} AND signalled_seq IS NOT NULL AND propensity < 1.0
+    AND (signalled_seq, number) > (%(seq)s, %(number)s)
+    ORDER BY signalled_seq, number LIMIT %(limit)s
 """)
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all. With
 # HOLD the server keeps the rows and lets go of its snapshot, so that a slow reader is no burden.

@@ -315,13 +315,15 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
 
     def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
         place = {"since": lift.since, "seq": lift.seq, "number": lift.number}
-        kept = place | {"document": dump(lift.document)}
+        kept = place | {"document": dump(lift.document), "signal": lift.signal}
         with self._connections.locking(name, token) as (db, study):
             db.execute(statements.KEEP_LIFT, kept | {"study": study.id})
 
-    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
-        since, seq, number = after
-        rows = self._of(name, statements.KEPT_LIFT, since=since, seq=seq, number=number)
+    def kept_lift(
+        self, name: str, *, after: tuple[int, int, int] = (0, 0, -1), signal: str = ""
+    ) -> KeptLift | None:
+        place = dict(zip(("since", "seq", "number"), after, strict=True))
+        rows = self._of(name, statements.KEPT_LIFT, signal=signal, **place)
         return to_lift(rows[0]) if rows else None
 
     # --- the store itself -----------------------------------------------------------------------

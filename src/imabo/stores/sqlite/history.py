@@ -7,7 +7,14 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, PullRecord
+from imabo.stores.history import (
+    History,
+    LogEntry,
+    Milestone,
+    OutcomeRecord,
+    PullRecord,
+    SignalledRecord,
+)
 from imabo.stores.rows import (
     by_key,
     dump,
@@ -16,6 +23,7 @@ from imabo.stores.rows import (
     to_milestone,
     to_outcome,
     to_pull,
+    to_signalled,
 )
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.connections import Connections, Row, head_of
@@ -59,6 +67,12 @@ class SQLiteHistory(History):
     ) -> list[OutcomeRecord]:
         place = {"seq": after[0], "number": after[1], "limit": limit}
         return [to_outcome(row) for row in self._of(name, statements.OUTCOMES, **place)]
+
+    def signalled(
+        self, name: str, *, after: tuple[int, int] = (0, 0), limit: int = 1000
+    ) -> list[SignalledRecord]:
+        place = {"seq": after[0], "number": after[1], "limit": limit}
+        return [to_signalled(row) for row in self._of(name, statements.SIGNALLED, **place)]
 
     def log(self, name: str) -> Iterator[LogEntry]:
         with self._connections.reading() as db:

@@ -263,6 +263,34 @@ STEPS: Final[Steps] = (
         "ALTER TABLE arms ADD COLUMN signals TEXT",
         "ALTER TABLE pulls ADD COLUMN signals TEXT",
     ),
+    (
+        # What the values of a signal add up to is kept apart; rewards have the name ''.
+        """
+        CREATE TABLE signal_lifts (
+            study INTEGER NOT NULL REFERENCES studies (id) ON DELETE CASCADE,
+            signal TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            document TEXT NOT NULL,
+            PRIMARY KEY (study, signal)
+        ) WITHOUT ROWID
+        """,
+        "INSERT INTO signal_lifts SELECT study, '', since, seq, number, document FROM lifts",
+        "DROP TABLE lifts",
+        "ALTER TABLE signal_lifts RENAME TO lifts",
+        "ALTER TABLE pulls ADD COLUMN signalled_seq INTEGER",
+        """
+        UPDATE pulls SET signalled_seq = (
+            SELECT max(json_extract(value, '$[2]')) FROM json_each(pulls.signals)
+        ) WHERE signals IS NOT NULL
+        """,
+        # One entry for each request with signals that a coin gave to one of the groups.
+        """
+        CREATE INDEX pulls_signalled ON pulls (study, signalled_seq, number)
+        WHERE signalled_seq IS NOT NULL AND propensity < 1.0
+        """,
+    ),
 )
 
 

@@ -60,14 +60,14 @@ N_ACTIVE: Final = """
 PUT_ROLLOUT: Final = "INSERT OR REPLACE INTO rollouts VALUES (:study, :seq, :document)"
 ROLLOUT_SEQ: Final = "UPDATE studies SET rollout_seq = :seq WHERE id = :study"
 KEEP_LIFT: Final = """
-    INSERT INTO lifts VALUES (:study, :since, :seq, :number, :document)
-    ON CONFLICT (study) DO UPDATE SET since = excluded.since, seq = excluded.seq,
+    INSERT INTO lifts VALUES (:study, :signal, :since, :seq, :number, :document)
+    ON CONFLICT (study, signal) DO UPDATE SET since = excluded.since, seq = excluded.seq,
         number = excluded.number, document = excluded.document
     WHERE (excluded.since, excluded.seq, excluded.number) > (since, seq, number)
 """
 KEPT_LIFT: Final = """
-    SELECT since, seq, number, document FROM lifts
-    WHERE study = :study AND (since, seq, number) > (:since, :seq, :number)
+    SELECT since, seq, number, document, signal FROM lifts
+    WHERE study = :study AND signal = :signal AND (since, seq, number) > (:since, :seq, :number)
 """
 INSERT_ARM: Final = """
     INSERT INTO arms (study, seq, id, config, identity, origin, parent, mutated, admitted_at, state)
@@ -139,7 +139,9 @@ REPORTED: Final = """
     FROM pulls AS p JOIN arms AS a ON a.study = p.study AND a.id = p.arm
     WHERE p.study = ? AND p.number = ?
 """
-SIGNAL_PULL: Final = "UPDATE pulls SET signals = ? WHERE study = ? AND number = ?"
+SIGNAL_PULL: Final = """
+    UPDATE pulls SET signals = ?, signalled_seq = ? WHERE study = ? AND number = ?
+"""
 SIGNAL_ARM: Final = "UPDATE arms SET signals = ?, seq = ? WHERE study = ? AND id = ?"
 REPORT_ARM: Final = """
     UPDATE arms SET n_rewards = n_rewards + ?, n_pending = n_pending - ?, reward_sum = ?,
@@ -198,6 +200,12 @@ OUTCOMES: Final = """
     FROM pulls INDEXED BY pulls_outcomes
     WHERE study = :study AND state = 'rewarded' AND propensity < 1.0
     AND (rewarded_seq, number) > (:seq, :number) ORDER BY rewarded_seq, number LIMIT :limit
+"""
+SIGNALLED: Final = """
+    SELECT signalled_seq, number, "group", propensity, signals
+    FROM pulls INDEXED BY pulls_signalled
+    WHERE study = :study AND signalled_seq IS NOT NULL AND propensity < 1.0
+    AND (signalled_seq, number) > (:seq, :number) ORDER BY signalled_seq, number LIMIT :limit
 """
 # An entry that is about no pull has number 0 here, so that (seq, number) orders them all.
 LOG: Final = """

@@ -292,14 +292,16 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
     # --- what rewards add up to -----------------------------------------------------------------
 
     def keep_lift(self, name: str, lift: KeptLift, *, token: str | None = None) -> None:
-        place = {"since": lift.since, "seq": lift.seq, "number": lift.number}
+        place = dict(zip(("since", "seq", "number"), lift.place, strict=True))
         with self._connections.writing() as db:
             here = {"study": head_of(db, name, token).id, "document": dump(lift.document)}
-            db.execute(statements.KEEP_LIFT, place | here)
+            db.execute(statements.KEEP_LIFT, place | here | {"signal": lift.signal})
 
-    def kept_lift(self, name: str, *, after: tuple[int, int, int] = (0, 0, -1)) -> KeptLift | None:
-        since, seq, number = after
-        rows = self._of(name, statements.KEPT_LIFT, since=since, seq=seq, number=number)
+    def kept_lift(
+        self, name: str, *, after: tuple[int, int, int] = (0, 0, -1), signal: str = ""
+    ) -> KeptLift | None:
+        place = dict(zip(("since", "seq", "number"), after, strict=True))
+        rows = self._of(name, statements.KEPT_LIFT, signal=signal, **place)
         return to_lift(rows[0]) if rows else None
 
     # --- the store itself -----------------------------------------------------------------------
@@ -335,7 +337,7 @@ def _write_reports(db: sqlite3.Connection, study: StudyHead, count: ReportCount,
     new = study.seq + 1
     rewarded = [(reward, at, new, study.id, n) for n, reward in count.fresh.items()]
     db.executemany(statements.REWARD_PULL, rewarded)
-    signalled = [(dump(told), study.id, number) for number, told in count.pulls.items()]
+    signalled = [(dump(told), new, study.id, number) for number, told in count.pulls.items()]
     db.executemany(statements.SIGNAL_PULL, signalled)
     summed = [
         (arm.n, arm.n_pending, arm.total, arm.squares, new, study.id, arm_id)

@@ -8,7 +8,8 @@ import pytest
 
 from imabo.arms import Group
 from imabo.errors import StoreError, UnknownStudy
-from imabo.stores.base import Change, KeptLift, NewPull, OutcomeRecord, StaleView, Store
+from imabo.stores.base import Change, KeptLift, NewPull, OutcomeRecord, Report, StaleView, Store
+from imabo.stores.history import SignalledRecord
 from imabo.testing.stores.facts import Cases, Writer, everything, new_arm, study_record
 
 TOKEN = study_record().token
@@ -173,6 +174,32 @@ class RolloutCases(Cases):
         assert store.prune("study", before=300.0, limit=1, taken=(3, 3)) == 0
         assert store.prune("study", before=300.0) == 1
 
+    def test_requests_with_signals_come_in_the_order_of_their_last_ones(
+        self, store: Store, writer: Writer
+    ) -> None:
+        """Of pulls that a coin decided; one that gets another signal moves to the end."""
+        writer.serve(1)
+        sure = NewPull(4, 1, "control", group="control", propensity=1.0)
+        store.serve("study", seq=1, at=201.0, pulls=[*coin_pulls(2, "tuned", "control"), sure])
+        exact = 0.1 + 0.2
+        first = [Report(number, None, {"cost": exact}) for number in (3, 1, 2, 4)]
+        store.report_many("study", first, at=301.0)  # seq 3
+        cost = {"cost": [exact, 301.0, 3]}
+        found = store.signalled("study")
+        assert found == [
+            SignalledRecord(3, 2, "tuned", 0.75, cost),
+            SignalledRecord(3, 3, "control", 0.25, cost),
+        ]
+        assert store.signalled("study", limit=1) == found[:1]
+        store.report_many("study", [Report(2, 1.0, {"slow": 2.0})], at=302.0)
+        both = cost | {"slow": [2.0, 302.0, 4]}
+        moved = [found[1], SignalledRecord(4, 2, "tuned", 0.75, both)]
+        assert store.signalled("study") == moved
+        assert store.signalled("study", after=(3, 3)) == moved[1:]
+        assert store.signalled("study", after=(4, 2)) == []
+        store.prune("study", before=300.0)
+        assert store.signalled("study") == moved[:1]
+
     def test_what_rewards_add_up_to_is_kept_while_it_is_newer(
         self, store: Store, writer: Writer
     ) -> None:
@@ -190,6 +217,11 @@ class RolloutCases(Cases):
         assert store.load("study").seq == writer.seq
         with pytest.raises(UnknownStudy):
             store.keep_lift("study", other, token="another")
+        slow = KeptLift(1, 4, 1, {"of": "seconds"}, signal="latency_s")
+        store.keep_lift("study", slow)
+        assert store.kept_lift("study", signal="latency_s") == slow
+        assert store.kept_lift("study") == other
+        assert store.kept_lift("study", signal="cost") is None
 
     def test_a_new_study_of_the_name_starts_without_any_of_it(
         self, store: Store, writer: Writer

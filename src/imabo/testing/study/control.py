@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from imabo.control import Control
-from imabo.errors import InvalidConfig, NoControl
+from imabo.engine.requests import Reward
+from imabo.errors import InvalidConfig, InvalidSetting, NoControl
 from imabo.evaluation import Guardrail
+from imabo.objective import Signal
 from imabo.study import Study
 from imabo.testing.study.base import QUICK, MakeStudy, StudyCases, letters, refused
 
@@ -61,6 +63,26 @@ class ControlCases(StudyCases):
         assert {pull.group for pull in compared.ask(count=40)} == {"control", "tuned"}
         kinds = [event.kind for event in compared.events()]
         assert (kinds.count("rolled back"), kinds.count("resumed")) == (1, 1)
+
+    def test_a_guardrail_may_watch_a_signal(self, make_study: MakeStudy) -> None:
+        """It rolls back when the tuned side's is higher, whatever the rewards are."""
+        watch = Guardrail(signal="latency_s", margin=0.5)
+        signals = {"latency_s": Signal(low=0.0, high=4.0, unit="s")}
+        with pytest.raises(InvalidSetting, match="latency_s"):
+            make_study("s", letters("a", "b"), seed=1, control=TODAY, guardrail=watch, **QUICK)
+        study = make_study(
+            "s", letters("a", "b"), seed=1, control=TODAY, guardrail=watch, signals=signals, **QUICK
+        )
+        told = [
+            Reward(1.0, pull.id, signals={"latency_s": 3.0 if pull.group == "tuned" else 1.0})
+            for pull in study.ask(count=300)
+        ]
+        for first in range(0, len(told), 50):
+            study.tell_many(told[first : first + 50])
+        (event,) = [event for event in study.events() if event.kind == "rolled back"]
+        assert str(event).endswith("latency_s is higher than the control's by more than 0.5 s")
+        assert (event.data["signal"], event.data["method"]) == ("latency_s", "betting")
+        assert {pull.config["letter"] for pull in study.ask(count=20)} == {"a"}
 
     def test_a_control_is_set_changed_and_ended(self, make_study: MakeStudy) -> None:
         """What is left out stays; without a control there is no lift and no way back."""
