@@ -286,6 +286,8 @@ STEPS: Final[Steps] = (
         "ALTER TABLE imabo_arms ADD COLUMN signals TEXT",
         "ALTER TABLE imabo_pulls ADD COLUMN signals TEXT",
     ),
+    # What requests had used by then, for the spend over time.
+    ("ALTER TABLE imabo_milestones ADD COLUMN signals TEXT",),
 )
 
 VERSION_TABLE: Final = """

@@ -263,6 +263,8 @@ STEPS: Final[Steps] = (
         "ALTER TABLE arms ADD COLUMN signals TEXT",
         "ALTER TABLE pulls ADD COLUMN signals TEXT",
     ),
+    # What requests had used by then, for the spend over time.
+    ("ALTER TABLE milestones ADD COLUMN signals TEXT",),
 )
 
 
