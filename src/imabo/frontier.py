@@ -10,10 +10,12 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import ndtri
 
+from imabo.amounts import amount as shown
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.confidence import bounded_interval, open_interval
 from imabo.errors import InvalidSignal, NoRewards
 from imabo.evaluation import level_of_each
+from imabo.objective import Signal
 from imabo.pricing import charges_now
 from imabo.settings import check_fraction
 from imabo.space import Config
@@ -112,9 +114,7 @@ class Frontier:
     def document(self) -> dict[str, Any]:
         """All of it as JSON-safe values."""
         found = {name: getattr(self, name) for name in Frontier.__slots__ if name != "arms"}
-        best = None if self.budget is None else asdict(self.at(self.budget))
-        if best is not None:
-            best["shares"] = [[arm, share] for arm, share in best["shares"].items()]
+        best = None if self.budget is None else mix_document(self.at(self.budget))
         arms = [asdict(one) for one in self.arms]
         for one in arms:
             for name in ("interval", "use_interval"):
@@ -137,9 +137,12 @@ class Frontier:
         return "\n".join(lines)
 
     def _shown(self, amount: float) -> str:
-        return (
-            f"${amount:.3g}" if self.unit == "$" else f"{amount:.3g}{self.unit and ' '}{self.unit}"
-        )
+        return shown(amount, self.unit)
+
+
+def mix_document(mix: Mix) -> dict[str, Any]:
+    """A mix as JSON-safe values; its shares are pairs of an arm and its share."""
+    return asdict(mix) | {"shares": [[arm, share] for arm, share in mix.shares.items()]}
 
 
 def best_shares(values: Floats, uses: Floats, allowed: Floats) -> tuple[Floats, bool]:
@@ -166,11 +169,7 @@ def frontier_of(snapshot: Snapshot, arms: ActiveSet, signal: str | None, level: 
     """See ``Study.frontier``."""
     check_fraction("level", level)
     name = _named(snapshot, signal)
-    told = {
-        one.id: one.signals[name]
-        for one in snapshot.arms
-        if one.signals is not None and name in one.signals
-    }
+    told = _told(snapshot, name)
     ready = np.flatnonzero(arms.servable & (arms.n_rewards > 0)).tolist()
     rows: Ints = np.array([row for row in ready if int(arms.ids[row]) in told], dtype=np.int64)
     if not len(rows):
@@ -186,7 +185,7 @@ def frontier_of(snapshot: Snapshot, arms: ActiveSet, signal: str | None, level: 
     n, sums, squares = np.array([told[int(arms.ids[row])][:3] for row in rows], dtype=float).T
     uses = sums / n
     errors = np.sqrt(np.maximum(squares / n - uses**2, 0.0) / n) * float(ndtri(0.5 + each / 2))
-    is_on = _on_hull(uses, means)
+    is_on = on_hull(uses, means)
     order = np.lexsort((-means, uses))
     listed = [
         FrontierArm(
@@ -209,19 +208,43 @@ def frontier_of(snapshot: Snapshot, arms: ActiveSet, signal: str | None, level: 
     return Frontier(name, unit, level, listed, spend, budget, price)
 
 
+def _told(snapshot: Snapshot, name: str) -> dict[int, Sequence[float]]:
+    """Requests, sum and squares of a signal by arm; a price list speaks for what was reported."""
+    signal = Signal.restore((snapshot.study.signals or {})[name])
+    if signal.known is None:
+        return {
+            one.id: one.signals[name]
+            for one in snapshot.arms
+            if one.signals is not None and name in one.signals
+        }
+    served = [(one, signal.expected(one.config)) for one in snapshot.arms if one.tally.n_pulls]
+    return {
+        one.id: (one.tally.n_pulls, one.tally.n_pulls * each, one.tally.n_pulls * each**2)
+        for one, each in served
+    }
+
+
+def prices_now(arms: ActiveSet) -> dict[str, float]:
+    """What one more of each budget or limit a request is worth in reward now, by their names."""
+    spending = arms.spending
+    if spending is None:
+        return {}
+    if not arms.n_servable:
+        return {one.name: 0.0 for one in spending.constraints}
+    scale = arms.from_unit(1.0) - arms.from_unit(0.0)
+    charges = np.maximum(charges_now(arms, arms.known_means()) / spending.aims, 0.0) * scale
+    named = zip(spending.constraints, charges.tolist(), strict=True)
+    return {one.name: charge for one, charge in named}
+
+
 def _budget(arms: ActiveSet, name: str) -> tuple[float | None, float | None]:
     """The budget of a signal, and what one unit of it is worth in reward now."""
     spending = arms.spending
-    names = [] if spending is None else [one.name for one in spending.constraints]
-    if spending is None or name not in names:
-        return None, None
-    place = names.index(name)
-    charge = float(charges_now(arms, arms.known_means())[place]) / float(spending.aims[place])
-    scale = arms.from_unit(1.0) - arms.from_unit(0.0)
-    return float(spending.budgets[place]), max(charge, 0.0) * scale
+    budgets = {} if spending is None else {one.name: one.budget for one in spending.constraints}
+    return budgets.get(name), prices_now(arms).get(name)
 
 
-def _on_hull(uses: Floats, means: Floats) -> Bools:
+def on_hull(uses: Floats, means: Floats) -> Bools:
     """Which points lie on the upper hull, from the cheapest up to the best."""
     order = np.lexsort((-means, uses))
     hull: list[int] = []

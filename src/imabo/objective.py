@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from imabo.amounts import digits
 from imabo.errors import InvalidSetting, InvalidSignal
 from imabo.magnitude import LARGEST
 from imabo.settings import check_fraction, check_number, check_one_of, is_number, unfit
@@ -255,7 +256,7 @@ def in_words(objective: Mapping[str, Any] | None) -> str:
     if objective is None:
         return "none"
     return ", ".join(
-        f"{one.name} at most {one.budget:g} on average"
+        f"{one.name} at most {digits(one.budget, 6)} on average"
         if one.above is None
         else f"{one.name} at most {100 * one.budget:g}% of the requests"
         for one in Objective.restore(objective).constraints

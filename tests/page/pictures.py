@@ -17,7 +17,17 @@ import httpx
 from playwright.sync_api import Browser, Page
 
 from tests.page.browsing import NARROW, overflow, running_browser, watched_page
-from tests.page.studies import SPACE, STRANGE, STRANGE_SPACE, assistant, drive, path_of
+from tests.page.studies import (
+    ROUTER,
+    SPACE,
+    STRANGE,
+    STRANGE_SPACE,
+    assistant,
+    drive,
+    path_of,
+    route,
+    router,
+)
 from tests.server.calls import Api
 from tests.server.running import RunningServer
 
@@ -71,6 +81,8 @@ def main(arguments: Sequence[str]) -> int:
                 "rolled": (path_of("search-ranking"), ".banner:not([hidden])"),
                 "strange": (path_of(STRANGE), "#figure-reward .main-svg"),
                 "waiting": (path_of("onboarding-mails"), ".first"),
+                "budget": (path_of("router"), "#figure-frontier"),
+                "infeasible": (path_of("router-too-cheap"), "#figure-frontier"),
             }
             shoot(browser, server.url, folder, of(views))
             if not wanted or "dialogs" in wanted:
@@ -93,6 +105,11 @@ def fill(client: httpx.Client) -> None:
     drive(assistant(client, "summaries-eu", 20), 60, answered=0.0)
     assistant(client, STRANGE, 100, space=STRANGE_SPACE)
     Api(client, "onboarding-mails", space=SPACE)
+    routed = router(client, "router", 1600)
+    cheaper = {**ROUTER["objective"], "budgets": {"cost": 0.0002}}
+    client.patch(routed.path, json={"objective": cheaper})
+    route(routed, 800, seed=1)
+    router(client, "router-too-cheap", 200, objective={"budgets": {"cost": 0.00001}})
 
 
 def shoot(browser: Browser, url: str, folder: Path, views: dict[str, tuple[str, str]]) -> None:
@@ -148,6 +165,11 @@ def dialogs(browser: Browser, url: str, folder: Path) -> None:
                 page.keyboard.press("Escape")
             page.get_by_role("button", name="Pause configuration").first.click()
             page.screenshot(path=folder / f"pause-{look}.png")
+            page.goto(path_of("router"))
+            page.get_by_role("button", name="Change budgets").click()
+            page.get_by_role("button", name="Add a limit").click()
+            page.wait_for_timeout(800)
+            page.screenshot(path=folder / f"budgets-{look}.png")
 
 
 if __name__ == "__main__":

@@ -58,6 +58,42 @@ def drive(api: Api, n: int, *, seed: int = 0, at_once: int = 20, answered: float
             assert answer.status_code == 200, answer.text
 
 
+MODELS = {"mini": (0.62, 0.00003, 0.4), "small": (0.79, 0.0003, 0.8), "large": (0.9, 0.002, 1.4)}
+ROUTER: dict[str, Any] = {
+    "space": {"parameters": [{"name": "model", "type": "choice", "values": list(MODELS)}]},
+    "signals": {"cost": {"low": 0.0, "unit": "$"}, "latency_s": {"low": 0.0, "unit": "s"}},
+    "objective": {
+        "budgets": {"cost": 0.0006},
+        "limits": [{"signal": "latency_s", "above": 2.0, "share": 0.2}],
+    },
+    "policy": {"type": "Informed"},
+}
+
+
+def router(http: httpx.Client, name: str, n: int, **changes: Any) -> Api:
+    """A study of models that differ in price and speed, within a budget, after some requests."""
+    api = Api(http, name, **ROUTER | changes)
+    route(api, n)
+    return api
+
+
+def route(api: Api, n: int, *, seed: int = 0) -> None:
+    """Serve requests of a study of ``router``; each says what it cost and how long it took."""
+    rng = random.Random(seed)
+    for _ in range(0, n, 20):
+        told = []
+        for pull in api.ask(count=20):
+            good, cost, slow = MODELS[pull["config"]["model"]]
+            signals = {
+                "cost": cost * rng.uniform(0.5, 1.5),
+                "latency_s": rng.expovariate(1.0 / slow),
+            }
+            reward = float(rng.random() < good)
+            told.append({"pull": pull["id"], "reward": reward, "signals": signals})
+        answer = api.http.post("/v1/rewards", json={"rewards": told})
+        assert answer.status_code == 200, answer.text
+
+
 def path_of(name: str) -> str:
     """Where the page shows a study."""
     return f"/#/studies/{quote(name, safe='')}"

@@ -17,8 +17,19 @@ Example:
 """
 
 from imabo.insight.arm_table import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
-from imabo.insight.best_arm import BestArm
-from imabo.insight.drawings import FIGURES, RESEARCH, Caption, caption, figure
+from imabo.insight.best_arm import BestArm, BestMix, MixPart
+from imabo.insight.budgets import (
+    Bought,
+    Goal,
+    SpendOverTime,
+    Tradeoff,
+    TradeoffArm,
+    goals,
+    limits,
+    spend,
+    tradeoff,
+)
+from imabo.insight.drawings import FIGURES, RESEARCH, Caption, caption, figure, figures_of
 from imabo.insight.feedback_delays import Feedback, feedback
 from imabo.insight.key_figures import Overview, overview, overview_document
 from imabo.insight.labelling import labels
@@ -42,10 +53,11 @@ Facts = StudySnapshot  # its name before; scripts have it
 
 __all__ = [
     "FIGURES", "RESEARCH", "SORTS", "Answer", "ArmRow", "ArmTable", "BestArm", "BestArms",
-    "Caption", "Cost", "Descent", "Effect", "Facts", "Feedback", "Growth", "Importance",
-    "Importances", "Overview", "Parallel", "ParameterEffects", "RewardOverTime", "Share",
-    "SpacePreview", "StudySnapshot", "Traffic", "arm_table", "arms", "caption", "cost",
-    "descent", "effects", "feedback", "figure", "growth", "importance", "labels", "overview",
-    "overview_document", "parallel", "preview_space", "read", "report", "reward", "traffic",
-    "trend",
+    "BestMix", "Bought", "Caption", "Cost", "Descent", "Effect", "Facts", "Feedback", "Goal",
+    "Growth", "Importance", "Importances", "MixPart", "Overview", "Parallel",
+    "ParameterEffects", "RewardOverTime", "Share", "SpacePreview", "SpendOverTime",
+    "StudySnapshot", "Tradeoff", "TradeoffArm", "Traffic", "arm_table", "arms", "caption",
+    "cost", "descent", "effects", "feedback", "figure", "figures_of", "goals", "growth", "importance",
+    "labels", "limits", "overview", "overview_document", "parallel", "preview_space", "read",
+    "report", "reward", "spend", "tradeoff", "traffic", "trend",
 ]  # fmt: skip

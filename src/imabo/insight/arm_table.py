@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -22,6 +22,7 @@ MOST_SHOWN: Final = 50  # arms of the figure
 _EQUALS: Final = re.compile(r"\s*=\s*")
 _NUMBER: Final = re.compile(r"#\d+")
 _LONG: Final = 10_000  # letters of a configuration that are searched
+OF_SIGNAL: Final = "signal:"  # what a column of a signal begins with
 STATES: Final = ("active", "paused", "retired")
 Sort = Literal[
     "id", "sure", "estimate", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share",
@@ -39,6 +40,7 @@ class ArmRow:
     ``is_best`` marks the arm that ``Study.best`` recommends; ``mutated`` is the parameter in which
     it differs from its parent, where it has one. ``label`` names it by what sets it apart.
     ``is_draw`` marks one that only a random control served: retired, but not because of anyone.
+    ``signals`` has the mean of each signal over its requests, by name, where one is known.
     """
 
     id: int
@@ -60,6 +62,7 @@ class ArmRow:
     is_best: bool
     label: str
     is_draw: bool
+    signals: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,8 @@ def arm_table(
     Args:
         snapshot: From ``insight.read``.
         sort: A column, one of ``insight.SORTS``. ``"sure"`` puts arms first that are surely good,
-            ``"mean"`` those with the highest average, lucky with a single reward or not.
+            ``"mean"`` those with the highest average, lucky with a single reward or not;
+            ``"signal:cost"`` sorts by the mean of a signal.
         descending: Whether the largest come first.
         states: Only arms in these states; None for all.
         text: Only arms whose id, origin, state or configuration has all of these words in it,
@@ -140,7 +144,8 @@ def arm_table(
         >>> [row.config for row in table.rows], table.n, table.n_arms
         ([{'model': 'b'}], 1, 2)
     """
-    check_one_of("sort", sort, SORTS)
+    signals = () if snapshot.used is None else snapshot.used.signals
+    check_one_of("sort", sort, [*SORTS, *(f"{OF_SIGNAL}{name}" for name in signals)])
     check_count("offset", offset)
     check_count("limit", limit, least=1)
     limit = min(limit, MOST_ROWS)
@@ -189,6 +194,7 @@ def rows_of(snapshot: StudySnapshot, rows: Ints | Iterable[int]) -> list[ArmRow]
                 is_best=record.id == snapshot.best_arm,
                 label=label,
                 is_draw=(record.state, record.retired_from) == SPARE,
+                signals={} if snapshot.used is None else snapshot.used.means_of(row),
             )
         )
     return found
@@ -212,6 +218,8 @@ def _highest_low(snapshot: StudySnapshot, limit: int) -> Ints:
 def _sort_values(snapshot: StudySnapshot, sort: str) -> Floats:
     """A number for each arm, NaN where it has no value to sort by."""
     known = snapshot.arms
+    if sort.startswith(OF_SIGNAL) and snapshot.used is not None:
+        return snapshot.used.means(sort.removeprefix(OF_SIGNAL))
     if sort in ("low", "high"):
         return np.where(known.n_rewards > 0, known.intervals[sort == "high"], np.nan)
     if sort in ("state", "origin"):

@@ -15,13 +15,40 @@ _OTHERS: Final = 8  # configurations that it is told apart from
 
 
 @dataclass(frozen=True, slots=True)
+class MixPart:
+    """An arm of a mix: its share of the requests, its mean reward, and what it uses by signal."""
+
+    arm: int
+    share: float
+    label: str
+    config: Config
+    mean: float
+    uses: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class BestMix:
+    """The arms to serve within budgets and limits, the largest share first (see ``Study.best``).
+
+    ``mean`` and ``uses`` are what they would earn and use together. ``is_within`` is False where no
+    arm is within them: then it is the one that exceeds them least.
+    """
+
+    parts: list[MixPart]
+    mean: float
+    uses: dict[str, float]
+    is_within: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BestArm:
     """The arm to keep if learning stopped now (see ``Study.best``).
 
     ``mean`` is not flattered by the choice, ``observed`` is the plain average, ``chance`` how
     likely it is the best of the active arms. ``since`` is when the study last noticed a change, in
     seconds since 1970, or None: then the numbers are of what speaks of now. ``label`` names it by
-    what sets it apart (see ``insight.labels``).
+    what sets it apart (see ``insight.labels``). ``mix`` is there with an objective: the arms to
+    serve within it, of which this one has the largest share.
     """
 
     arm: int
@@ -33,6 +60,7 @@ class BestArm:
     observed: float | None = None
     chance: float | None = None
     label: str = ""
+    mix: BestMix | None = None
 
 
 def best(snapshot: StudySnapshot) -> BestArm | None:
@@ -51,6 +79,39 @@ def best(snapshot: StudySnapshot) -> BestArm | None:
         observed=found.observed,
         chance=found.chance,
         label=_label(snapshot, found.config),
+        mix=best_mix(snapshot),
+    )
+
+
+def best_mix(snapshot: StudySnapshot) -> BestMix | None:
+    """The recommended mix as the snapshot shows it, None without an objective or rewards."""
+    found, used, known = snapshot.best, snapshot.used, snapshot.arms
+    if found is None or found.shares is None or used is None:
+        return None
+    shares = sorted(found.shares.items(), key=lambda pair: -pair[1])
+    rows = [known.row_of(arm) for arm, _ in shares]
+    labels = snapshot.labels([known.configs[row] for row in rows])
+    if len(rows) == 1:
+        labels = [_label(snapshot, known.configs[rows[0]])]
+    parts = [
+        MixPart(
+            arm=arm,
+            share=share,
+            label=label,
+            config=dict(known.configs[row]),
+            mean=float(known.means[row]),
+            uses=used.means_of(row),
+        )
+        for (arm, share), row, label in zip(shares, rows, labels, strict=True)
+    ]
+    everywhere = [name for name in used.signals if all(name in part.uses for part in parts)]
+    return BestMix(
+        parts=parts,
+        mean=sum(part.share * part.mean for part in parts),
+        uses={
+            name: sum(part.share * part.uses[name] for part in parts) for name in everywhere
+        },
+        is_within=found.is_within,
     )
 
 
@@ -70,6 +131,7 @@ def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
         observed=float(snapshot.arms.means[row]),
         chance=snapshot.best.chance,
         label=_label(snapshot, record.config),
+        mix=best_mix(snapshot),
     )
 
 

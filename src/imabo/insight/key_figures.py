@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from imabo.insight.best_arm import BestArm, best
+from imabo.insight.budgets import Goal, goals
 from imabo.insight.estimates import Interval, estimate_of, random_estimate
 from imabo.insight.questions import Answer, answers
 from imabo.insight.snapshot import StudySnapshot
@@ -65,9 +66,11 @@ class Overview:
         state: ``empty`` (no pull yet), ``rolled back`` (everyone gets the control),
             ``no feedback`` (no reward came during the newest tenth of the pulls, and at least 20),
             ``warming up`` (the policy's first arms are not there, or have fewer than two rewards
-            each on average), ``settled`` (the recommended arm gets at least half of the newest
-            tenth of the pulls) or ``learning``.
-        answers: What this says to the four questions that a team has, in words.
+            each on average), ``settled`` (the recommended arm, or mix, gets at least half of the
+            newest tenth of the pulls) or ``learning``.
+        answers: What this says to the questions that a team has, in words: four, and with an
+            objective a fifth.
+        goals: How each budget and limit is kept; none without an objective.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Overview:
     lift: LiftReport | None
     state: State
     answers: tuple[Answer, ...] = ()
+    goals: tuple[Goal, ...] = ()
 
 
 def overview(snapshot: StudySnapshot) -> Overview:
@@ -159,6 +163,7 @@ def overview(snapshot: StudySnapshot) -> Overview:
         pulls_per_minute=60.0 * pulls / seconds if seconds > 0 else None,
         lift=snapshot.lift,
         state=_state(snapshot),
+        goals=tuple(goals(snapshot)),
     )
     return replace(key, answers=tuple(answers(key)))
 
@@ -201,7 +206,10 @@ def _state(snapshot: StudySnapshot) -> State:
         return "warming up"
     if snapshot.best_arm is None:
         return "learning"
-    served = history.by_arm[:, snapshot.arms.row_of(snapshot.best_arm)]
+    # Of a mix within a budget, all parts together.
+    mix = None if snapshot.best is None else snapshot.best.shares
+    rows = [snapshot.arms.row_of(arm) for arm in mix or (snapshot.best_arm,)]
+    served = history.by_arm[:, rows].sum(axis=1)
     since = history.recent(history.n_pulls)
     pulls = history.n_pulls[-1] - history.n_pulls[since]
     return "settled" if served[-1] - served[since] >= _SETTLED * pulls else "learning"

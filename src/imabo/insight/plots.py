@@ -87,3 +87,19 @@ class Plots:
     def cost(self, axis: str = "time") -> go.Figure:
         """What exploring has cost and gained."""
         return self._draw("cost", axis=axis)
+
+    def frontier(self, signal: str | None = None) -> go.Figure:
+        """Reward against a signal, that of the first budget by default, with the frontier."""
+        return self._draw("frontier", signal=signal)
+
+    def budgets(self, signal: str | None = None) -> go.Figure:
+        """What another budget of a signal would buy."""
+        return self._draw("budgets", signal=signal)
+
+    def spend(self, signal: str | None = None, axis: str = "time") -> go.Figure:
+        """What requests used of a signal over time, against its budget."""
+        return self._draw("spend", signal=signal, axis=axis)
+
+    def limits(self, axis: str = "time") -> go.Figure:
+        """The share of requests above each limit over time."""
+        return self._draw("limits", axis=axis)

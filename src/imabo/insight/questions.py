@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from imabo.documents import chance_text
+from imabo.insight.budgeted import budget_answer, mix_answer
 from imabo.insight.compared import Tone, lift_words, measure, percent, signed
 from imabo.insight.estimates import Interval
 
@@ -23,8 +24,8 @@ _DURATIONS: Final = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 class Answer:
     """A question, a few words that answer it, and a sentence on what they rest on.
 
-    ``name`` is ``working``, ``best``, ``cost`` or ``feedback``; ``tone`` says whether it is good
-    news, something to look after, bad news, or just so (``plain``).
+    ``name`` is ``working``, ``best``, ``cost``, ``feedback`` or ``budget``; ``tone`` says whether
+    it is good news, something to look after, bad news, or just so (``plain``).
     """
 
     name: str
@@ -36,6 +37,8 @@ class Answer:
 
 def answers(key: Overview) -> list[Answer]:
     """Is it working, what is best, what does exploring cost, is feedback healthy: in words.
+
+    With an objective also: is it within the budget?
 
     The page's first strip, the report and ``imabo show`` say the same: ``Overview.answers``.
 
@@ -51,7 +54,8 @@ def answers(key: Overview) -> list[Answer]:
         What has exploring cost? Almost nothing
         Is feedback healthy? Yes: 100 % of requests
     """
-    return [_working(key), _best(key), _cost(key), _feedback(key)]
+    found = [_working(key), _best(key), _cost(key), _feedback(key)]
+    return [*found, budget_answer(key)] if key.goals else found
 
 
 def _working(key: Overview) -> Answer:
@@ -81,6 +85,8 @@ def _best(key: Overview) -> Answer:
     question, best = "What is the best setting?", key.best
     if best is None:
         return Answer("best", question, "Not known yet", "The first rewards will tell.", "plain")
+    if best.mix is not None:
+        return Answer("best", question, *mix_answer(best.mix, key.goals))
     rewards = f"{best.n_rewards:,} reward{'' if best.n_rewards == 1 else 's'}"
     detail = f"Reward {measure(best.mean)} ({between(best.interval)}), from {rewards}"
     if best.since is not None:
@@ -99,7 +105,9 @@ def _cost(key: Overview) -> Answer:
     least = _NOTHING * (1.0 if key.reward_range is None else np.ptp(key.reward_range))
     answer = f"{measure(each)} a request" if each > least else "Almost nothing"
     ends = between(key.cost_interval)
-    detail = f"{measure(key.cost)} in all ({ends}) against always serving the best"
+    is_mix = key.best is not None and key.best.mix is not None and len(key.best.mix.parts) > 1
+    what = "the best mix" if is_mix else "the best"
+    detail = f"{measure(key.cost)} in all ({ends}) against always serving {what}"
     if key.recent_cost is not None:
         detail += f"; lately {measure(key.recent_cost)} a request"
     if key.gain is not None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
+from imabo.amounts import amount
 from imabo.documents import chance_text
 from imabo.insight.arm_table import ArmRow, arm_table
-from imabo.insight.drawings import FIGURES, RESEARCH, figure
+from imabo.insight.drawings import RESEARCH, figure, figures_of
 from imabo.insight.drawings.svg import svg
 from imabo.insight.estimates import Interval
 from imabo.insight.grouping import config_text
 from imabo.insight.key_figures import Overview, overview
 from imabo.insight.snapshot import StudySnapshot
+from imabo.objective import Signal
 
 MOST_ROWS: Final = 20  # configurations
 
@@ -36,7 +38,7 @@ def report(snapshot: StudySnapshot) -> str:
         >>> "<h1>a &amp; b</h1>" in insight.report(insight.read(study))
         True
     """
-    made = {name: _drawn(name, snapshot) for name in FIGURES}
+    made = {name: _drawn(name, snapshot) for name in figures_of(snapshot)}
     key = overview(snapshot)
     said = f"{key.state}; created {_time(key.created_at)}"
     if key.last_pull_at is not None:
@@ -107,10 +109,20 @@ def _best(key: Overview) -> str:
     said += f", plain mean {_number(key.best.observed)}"
     if key.best.chance is not None:
         said += f"; chance that no other is better: {chance_text(key.best.chance)}"
+    mixed = ""
+    if key.best.mix is not None:
+        mixed = f"<p>{escape(_mix(key))}</p>"
     return (
-        f'<section class="best"><h2>Best</h2><p>{escape(said)}</p>'
+        f'<section class="best"><h2>Best</h2>{mixed}<p>{escape(said)}</p>'
         f"<pre>{escape(config)}</pre></section>"
     )
+
+
+def _mix(key: Overview) -> str:
+    """What to serve within the budget, and how budgets and limits are kept."""
+    found = next(one for one in key.answers if one.name == "best")
+    kept = ". ".join(f"{goal.text}; {goal.price_text}" for goal in key.goals)
+    return f"Within budgets and limits: {found.answer}. {found.detail} {kept}."
 
 
 def _figure(made: dict[str, Any]) -> str:
@@ -123,8 +135,10 @@ def _figure(made: dict[str, Any]) -> str:
 
 def _table(snapshot: StudySnapshot) -> str:
     table = arm_table(snapshot, sort="n_pulls", limit=MOST_ROWS)
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("configuration", *_COLUMNS[1:]))
-    body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in table.rows)
+    signals = {} if snapshot.used is None else snapshot.used.signals
+    titles = ("configuration", *_COLUMNS[1:], *(f"{name}, mean" for name in signals))
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in titles)
+    body = "".join(f"<tr>{''.join(_cells(row, signals))}</tr>" for row in table.rows)
     note = ""
     if len(table.rows) < table.n:
         note = f'<p class="soft">The {len(table.rows)} most served of {table.n:,}.</p>'
@@ -134,7 +148,7 @@ def _table(snapshot: StudySnapshot) -> str:
     )
 
 
-def _cells(row: ArmRow) -> Iterable[str]:
+def _cells(row: ArmRow, signals: Mapping[str, Signal]) -> Iterable[str]:
     name = f"#{row.id}{' ★' if row.is_best else ''}"
     config = escape(config_text(row.config, 400))
     yield f'<th scope="row">{escape(row.label)} <span>{name}</span><p>{config}</p></th>'
@@ -145,6 +159,7 @@ def _cells(row: ArmRow) -> Iterable[str]:
         f"{row.n_pulls:,}",
         f"{row.share:.1%}",
         "control draw" if row.is_draw else row.state,
+        *(amount(row.signals.get(name), signal.unit) for name, signal in signals.items()),
     ):
         yield f"<td>{escape(value)}</td>"
 

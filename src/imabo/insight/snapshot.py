@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,14 +20,16 @@ from imabo.insight.compared import lift_of
 from imabo.insight.estimates import P0_ORIGINS, mean_intervals
 from imabo.insight.grouping import Grouping, Groupings
 from imabo.insight.labelling import labels
+from imabo.insight.past import History, history_of
 from imabo.insight.sampling import Sample, last_pull_at, sample_pulls
+from imabo.insight.used import Used, used_of
 from imabo.lifting import LiftReport
 from imabo.magnitude import usable_range, usable_squares, usable_sum
 from imabo.policies.base import Policy
 from imabo.recommend import Best
 from imabo.space import Config, Space
 from imabo.space.scalars import show
-from imabo.stores.base import ArmRecord, LogEntry, Milestone, Snapshot, StudyRecord
+from imabo.stores.base import ArmRecord, LogEntry, Snapshot, StudyRecord
 from imabo.stores.rows import ArmRows
 
 if TYPE_CHECKING:
@@ -153,6 +156,12 @@ class Arms:
         return np.empty(len(self)), np.empty(len(self)), np.zeros(len(self), dtype=np.bool_)
 
     @cached_property
+    def signals(self) -> list[Mapping[str, Sequence[float]] | None]:
+        """What the requests of each used, by signal and limit; see ``ArmRecord.signals``."""
+        found = self._values("signals")
+        return [json.loads(one) if isinstance(one, str) else one for one in found]
+
+    @cached_property
     def configs(self) -> Sequence[Config]:
         """Their configurations; do not change them."""
         if isinstance(self.records, ArmRows):
@@ -184,49 +193,6 @@ class Arms:
 
 
 @dataclass(frozen=True, eq=False)
-class History:
-    """The counters of a study at points of its past, in columns.
-
-    The first point is the study's creation, the last one now; between them its milestones.
-    """
-
-    at: Floats
-    n_pulls: Floats
-    n_rewards: Floats
-    n_pending: Floats
-    sums: Floats
-    squares: Floats
-    n_active: Floats
-    arm_pulls: Sequence[Sequence[int]]
-
-    def __len__(self) -> int:
-        return len(self.at)
-
-    @property
-    def kept(self) -> dict[float, Sequence[int]]:
-        """The pulls of each arm at the milestones, by the number of pulls at that point."""
-        return dict(zip(self.n_pulls[1:-1].tolist(), self.arm_pulls[1:-1], strict=True))
-
-    @cached_property
-    def by_arm(self) -> Floats:
-        """The pulls of each arm (columns) at each point (rows)."""
-        n_arms = max(map(len, self.arm_pulls))
-        table = np.zeros((len(self), n_arms))
-        for row, pulls in zip(table, self.arm_pulls, strict=True):
-            row[: len(pulls)] = np.asarray(pulls)
-        return table
-
-    def pulls_at(self, at: Floats | Sequence[float]) -> Floats:
-        """How many pulls there were at some times, interpolated between the points."""
-        return np.asarray(np.interp(np.asarray(at, dtype=np.float64), self.at, self.n_pulls))
-
-    def recent(self, counts: Floats, share: float = 0.1) -> int:
-        """The last point after which at least this share of a growing count came."""
-        before = np.flatnonzero(counts <= (1.0 - share) * counts[-1])
-        return int(before[-1]) if len(before) else 0
-
-
-@dataclass(frozen=True, eq=False)
 class StudySnapshot:
     """What is known of a study at one moment, read once; the read models are functions of it.
 
@@ -252,6 +218,7 @@ class StudySnapshot:
         groupings: The arms' values of the space's parameters, in groups.
         random_rewards: Rewards of a random control; see ``Study.random_rewards``.
         lift: What ``Study.lift`` says, None without a control.
+        used: What requests use, beside what they may; None where no signals are declared.
     """
 
     study: StudyRecord
@@ -272,6 +239,7 @@ class StudySnapshot:
     groupings: Groupings
     random_rewards: tuple[int, float, float] = (0, 0.0, 0.0)
     lift: LiftReport | None = None
+    used: Used | None = None
 
     @property
     def name(self) -> str:
@@ -371,6 +339,7 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
     space = study.space if is_same else Space.from_dict(loaded.space)
     ends = loaded.study.reward_range
     arms = Arms(_records(study, loaded, since), None if ends is None else usable_range(ends))
+    used = used_of(study, loaded.study, arms)
     if since is None or (since.space_version, len(since.arms)) != (loaded.space_version, len(arms)):
         groupings = Groupings(space, arms.configs)
     else:
@@ -386,7 +355,9 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         last_at=loaded.last_at,
         last_pull_at=last_pull_at(store, study.name, loaded.totals.n_pulls, milestones),
         arms=arms,
-        history=_history(loaded, arms, milestones, since),
+        history=history_of(
+            loaded, arms, used, milestones, None if since is None else since.history
+        ),
         changes=tuple(changes),
         sample=sample_pulls(store, study.name, loaded.totals.n_pulls),
         best=best,
@@ -394,6 +365,7 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
         random_rewards=study.random_rewards(),
         lift=lift_of(study),
         groupings=groupings,
+        used=used,
     )
 
 
@@ -417,34 +389,3 @@ def _first_rewards(study: Study, arms: Arms, since: StudySnapshot | None) -> dic
     unknown = [arm for arm in ids if arm not in before]
     found = {**before, **(study.store.first_rewards(study.name, unknown) if unknown else {})}
     return {arm: found[arm] for arm in ids if arm in found}
-
-
-def _history(
-    loaded: Snapshot, arms: Arms, milestones: Sequence[Milestone], since: StudySnapshot | None
-) -> History:
-    totals = loaded.totals
-    created_at = min(loaded.study.created_at, loaded.last_at)
-    past = [one for one in milestones if one.n_pulls < totals.n_pulls]
-    # What a milestone says never changes, so it need not be read from its text again.
-    known = {} if since is None else since.history.kept
-
-    def points(name: str, now: float, first: float = 0.0) -> Floats:
-        return _floats([first, *map(attrgetter(name), past), now])
-
-    n_rewards = points("n_rewards", totals.n_rewards)
-    at = points("at", loaded.last_at, created_at)
-    return History(
-        # In order, also where a clock ran ahead for a while: nothing came after what followed it.
-        at=np.minimum.accumulate(at[::-1])[::-1],
-        n_pulls=points("n_pulls", totals.n_pulls),
-        n_rewards=n_rewards,
-        n_pending=points("n_pending", totals.n_pending),
-        sums=usable_sum(points("reward_sum", totals.reward_sum), n_rewards),
-        squares=usable_squares(points("reward_squares", arms.squares.sum()), n_rewards),
-        n_active=points("n_active", (arms.states != "retired").sum()),
-        arm_pulls=[
-            (),
-            *(known.get(one.n_pulls, one.arm_pulls) for one in past),
-            tuple(arms.n_pulls.astype(int).tolist()),
-        ],
-    )

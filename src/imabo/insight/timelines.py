@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 
 from imabo.arms import ActiveSet, Floats, Restart, Totals
-from imabo.insight.best_arm import best_of_all
+from imabo.insight.best_arm import BestArm, best_of_all
 from imabo.insight.estimates import (
     Estimate,
     RandomEstimate,
     estimate_of,
     mean_intervals,
+    number,
     numbers,
     random_estimate,
     ratio,
@@ -131,7 +132,8 @@ class Cost:
     Attributes:
         pulls: Pulls served by then.
         times: When that was, in seconds since 1970.
-        cost: What always serving today's best arm would have given more, at least 0.
+        cost: What always serving today's best arm would have given more, at least 0; with an
+            objective, today's best mix.
         cost_low: The same with the lower end of the best arm's interval.
         cost_high: The same with its upper end.
         gain: What was earned more than serving at random would have given; None while that is not
@@ -358,7 +360,7 @@ def cost(snapshot: StudySnapshot) -> Cost:
     means = np.where(known.n_rewards > 0, known.means, overall)
     worth = _products(history.by_arm[1:], means) if len(known) else np.full(len(pulls), np.nan)
     top, at_random = best_of_all(snapshot), random_estimate(snapshot)
-    low, high = (None, None) if top is None else top.interval
+    mean, low, high = _worth_of_best(snapshot, top)
     is_known = at_random.mean is not None
 
     def lost(mean: float | None) -> Column:
@@ -370,7 +372,7 @@ def cost(snapshot: StudySnapshot) -> Cost:
     return Cost(
         pulls=numbers(pulls),
         times=numbers(history.at[1:]),
-        cost=lost(None if top is None else top.mean),
+        cost=lost(mean),
         cost_low=lost(low),
         cost_high=lost(high),
         gain=won(at_random.mean),
@@ -379,6 +381,18 @@ def cost(snapshot: StudySnapshot) -> Cost:
         best_arm=None if top is None else top.arm,
         random=at_random,
     )
+
+
+def _worth_of_best(
+    snapshot: StudySnapshot, top: BestArm | None
+) -> tuple[float | None, float | None, float | None]:
+    """The mean reward of what is best, with the ends of its interval: an arm, or a mix of arms."""
+    if top is None or top.mix is None or len(top.mix.parts) < 2:
+        return (None, None, None) if top is None else (top.mean, *top.interval)
+    shares = np.array([part.share for part in top.mix.parts])
+    rows = np.array([snapshot.arms.row_of(part.arm) for part in top.mix.parts])
+    low, high = snapshot.arms.intervals_of(rows)
+    return top.mix.mean, number(shares @ low), number(shares @ high)
 
 
 def _products(table: Floats, column: Floats) -> Floats:

@@ -42,6 +42,11 @@ class FigureQuery(Query):
         description="whose values share the traffic, the first choice by default; other figures "
         "ignore it",
     )
+    signal: Annotated[str, Field(min_length=1, max_length=60)] | None = Field(
+        None,
+        description="what the reward is held against, and the spend is of; that of the first "
+        "budget by default; other figures ignore it",
+    )
     limit: int = Field(
         8, ge=1, le=50, description="how many of the best arms to show; other figures ignore it"
     )
@@ -50,7 +55,9 @@ class FigureQuery(Query):
 class TableQuery(Query):
     """Which arms, and in which order; equal ones are in the order of their ids."""
 
-    sort: Sort = "sure"
+    sort: Sort | Annotated[str, Field(pattern=r"^signal:[^\s]{1,60}$")] = Field(
+        "sure", description="a column; signal:cost is the mean of the signal cost"
+    )
     descending: bool = True
     states: str | None = Field(
         None,
@@ -60,6 +67,26 @@ class TableQuery(Query):
     text: str = Field("", max_length=200, description="only arms in which all of these words occur")
     offset: int = Field(0, ge=0, lt=10**9)
     limit: int = Field(50, ge=1, le=1000)
+
+
+class MixPart(BaseModel):
+    """An arm of a mix, with its share of the requests."""
+
+    arm: int
+    share: float
+    label: str
+    config: Config
+    mean: float
+    uses: dict[str, float] = Field(description="the mean of each signal, by name")
+
+
+class BestMix(BaseModel):
+    """The arms to serve within budgets and limits, the largest share first."""
+
+    parts: list[MixPart]
+    mean: float = Field(description="what they would earn together")
+    uses: dict[str, float] = Field(description="what they would use together, by signal")
+    is_within: bool = Field(description="false where no arm is within budgets and limits")
 
 
 class BestArm(BaseModel):
@@ -78,12 +105,32 @@ class BestArm(BaseModel):
     since: Seconds | None = Field(
         description="when the study last noticed a change: the numbers are of the rewards after it"
     )
+    mix: BestMix | None = Field(description="with an objective, what to serve within it")
+
+
+class GoalAnswer(BaseModel):
+    """A budget or a limit, and how it is kept."""
+
+    name: str = Field(examples=["cost"])
+    signal: str
+    unit: str
+    above: float | None = Field(description="of a limit, above which a request counts")
+    allowed: float = Field(description="on average; of a limit, the share of the requests")
+    used: float | None = Field(description="on average so far; of a limit, the share above it")
+    recent: float | None = Field(description="the same of the newest requests since it was set so")
+    n: int = Field(description="requests that have said what they used")
+    n_recent: int
+    price: float = Field(description="what one more of it a request buys in reward now")
+    price_text: str = Field(examples=["0.01 of reward costs $0.0004 more a request"])
+    text: str
+    is_kept: bool | None = Field(description="null while it is not known")
+    trend: list[float | None] = Field(description="what was used over time, in a few points")
 
 
 class Answer(BaseModel):
     """A question that a team has, and what the study says to it today, for people to read."""
 
-    name: Literal["working", "best", "cost", "feedback"]
+    name: Literal["working", "best", "cost", "feedback", "budget"]
     question: str = Field(examples=["Is it working?"])
     answer: str = Field(examples=["Yes: +0.293 against random"])
     detail: str
@@ -137,7 +184,10 @@ class OverviewAnswer(BaseModel):
     pulls_per_minute: float | None
     lift: LiftAnswer | None = Field(description="over the control; null without one")
     state: Literal["empty", "rolled back", "no feedback", "warming up", "learning", "settled"]
-    answers: list[Answer] = Field(description="the four questions that the page begins with")
+    answers: list[Answer] = Field(
+        description="the four questions that the page begins with; with an objective, a fifth"
+    )
+    goals: list[GoalAnswer] = Field(description="budgets and limits; none without an objective")
     trend: list[float | None] | None = Field(
         None, description="the rolling mean of the rewards, when it was asked for"
     )
@@ -195,6 +245,9 @@ class ArmRow(BaseModel):
     )
     is_draw: bool = Field(
         description="whether only a random control served it: retired, but not by anyone"
+    )
+    signals: dict[str, float] = Field(
+        description="the mean of each signal over its requests, where one is known"
     )
 
 

@@ -97,6 +97,9 @@ class FrontierQuery(BaseModel):
 
     signal: Name | None = Field(None, description="by default that of the first budget")
     level: float = Field(0.95, gt=0, lt=1)
+    budget: float | None = Field(
+        None, gt=0, lt=1e60, description="another budget, to know what it would buy"
+    )
 
 
 class FrontierArm(BaseModel):
@@ -134,3 +137,4 @@ class FrontierAnswer(BaseModel):
     price: float | None = Field(description="what one more of it a request buys in reward now")
     best: MixAnswer | None = Field(description="within the budget; null without one")
     text: str
+    at: MixAnswer | None = Field(None, description="what the budget of the query would buy")

@@ -110,6 +110,9 @@ class Milestone:
         n_active: Arms that were not retired.
         arm_pulls: The pulls of arm 1, 2, 3, ..., which are all arms that there were;
             equal to a tuple of them.
+        signals: Of each signal, and of each limit by its name, how many requests have said what
+            they used, and what they used together; None where no signals were declared, and in what
+            was kept before this was.
     """
 
     at: float
@@ -120,6 +123,7 @@ class Milestone:
     reward_squares: float
     n_active: int
     arm_pulls: Sequence[int]
+    signals: Mapping[str, Sequence[float]] | None = None
 
 
 class History(ABC):

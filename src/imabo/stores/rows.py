@@ -434,5 +434,6 @@ def to_change(row: Sequence[Any]) -> LogEntry:
 
 
 def to_milestone(row: Sequence[Any]) -> Milestone:
-    """A milestone, from the columns of its record; the pulls of the arms are the last, and JSON."""
-    return replace(Milestone(*row), arm_pulls=PullCounts(row[-1]))
+    """A milestone, from the columns of its record; the last are the arms' pulls and signals."""
+    *counts, arm_pulls, signals = row
+    return Milestone(*counts, arm_pulls=PullCounts(arm_pulls), signals=load_or_none(signals))

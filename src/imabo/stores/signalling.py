@@ -183,6 +183,22 @@ class ReportCount(RewardCount):
         return Reported(pull.arm, rewarded, fresh)
 
 
+def used_by(arms: Iterable[Mapping[str, Sequence[float]] | None]) -> dict[str, list[float]]:
+    """What requests of several arms used together: how many said so, and the sum, by name.
+
+    Example:
+        >>> used_by([{"cost": [2, 3.0, 5.0]}, None, {"cost": [1, 4.0, 16.0], "s > 2": [1, 1.0]}])
+        {'cost': [3, 7.0], 's > 2': [1, 1.0]}
+    """
+    found: dict[str, list[float]] = {}
+    for signals in arms:
+        for name, (n, total, *_) in (signals or {}).items():
+            known = found.setdefault(name, [0, 0.0])
+            known[0] += n
+            known[1] += total
+    return found
+
+
 def values_of(signals: OfPull | None) -> dict[str, float]:
     """The signals of a pull by name."""
     return {name: one[0] for name, one in (signals or {}).items()}

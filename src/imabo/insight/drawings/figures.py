@@ -9,6 +9,12 @@ from typing import Any, Final
 
 from imabo.errors import InvalidSetting
 from imabo.insight.drawings.base import Drawing
+from imabo.insight.drawings.of_budgets import (
+    draw_budgets,
+    draw_frontier,
+    draw_limits,
+    draw_spend,
+)
 from imabo.insight.drawings.of_arms import draw_arms, draw_descent, draw_parallel
 from imabo.insight.drawings.of_parameters import draw_effects, draw_importance
 from imabo.insight.drawings.of_time import (
@@ -90,8 +96,30 @@ _FIGURES: Final[dict[str, tuple[Callable[..., Drawing], str, str]]] = {
         "Estimated reward lost against always serving the best configuration, and won against "
         "serving at random.",
     ),
+    "frontier": (
+        draw_frontier,
+        "What the reward costs",
+        "The mean reward of each configuration against what its requests use, with 95% intervals. "
+        "The line is the best that any budget buys, mixing configurations where that is better.",
+    ),
+    "budgets": (
+        draw_budgets,
+        "What another budget would buy",
+        "The mean reward of the best mix within each budget, by what is known now.",
+    ),
+    "spend": (
+        draw_spend,
+        "Spend over time",
+        "What a request used on average, as it was reported, against what it may use.",
+    ),
+    "limits": (
+        draw_limits,
+        "Requests above the limits",
+        "The share of the requests above each limit, against what is allowed (dashed).",
+    ),
 }
 FIGURES: Final = tuple(_FIGURES)
+OF_SIGNALS: Final = ("frontier", "budgets", "spend", "limits")  # where signals are declared
 RESEARCH: Final = ("growth", "parallel", "descent")  # for those who know how it works inside
 
 
@@ -104,6 +132,20 @@ def caption(name: str) -> Caption:
     """
     check_one_of("the figure", name, FIGURES)
     return Caption(*_FIGURES[name][1:], is_research=name in RESEARCH)
+
+
+def figures_of(snapshot: StudySnapshot) -> tuple[str, ...]:
+    """The figures that say something of a study: without signals, not those of budgets.
+
+    Example:
+        >>> from imabo import Float, Space, Study, insight
+        >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
+        >>> set(FIGURES) - set(figures_of(insight.read(study))) == set(OF_SIGNALS)
+        True
+    """
+    used = snapshot.used
+    left_out = OF_SIGNALS if used is None else () if used.limits else ("limits",)
+    return tuple(name for name in FIGURES if name not in left_out)
 
 
 def options_of(name: str) -> tuple[str, ...]:
@@ -127,8 +169,9 @@ def figure(name: str, snapshot: StudySnapshot, **options: Any) -> dict[str, Any]
         name: One of ``insight.FIGURES``.
         snapshot: From ``insight.read``.
         **options: ``baseline`` (an arm's id) for ``reward``; ``by`` and ``limit`` for ``arms``;
-            ``parameter`` for ``traffic``; ``axis`` (``"time"`` or ``"requests"``) for figures of
-            the past: ``reward``, ``traffic``, ``growth`` and ``cost``.
+            ``parameter`` for ``traffic``; ``signal`` for ``frontier``, ``budgets`` and ``spend``;
+            ``axis`` (``"time"`` or ``"requests"``) for figures of the past: ``reward``,
+            ``traffic``, ``growth``, ``cost``, ``spend`` and ``limits``.
 
     Example:
         >>> from imabo import Float, Space, Study, insight

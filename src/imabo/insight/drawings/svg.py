@@ -81,6 +81,8 @@ class _Picture:
     def _room_for_names(self) -> float:
         """For the names of rows, which are longer than numbers."""
         axis = self.layout.get("yaxis", {})
+        if "ticktext" in axis and axis.get("visible", True):
+            return max(0.0, _LETTER * max(map(len, axis["ticktext"]), default=0) - 30.0)
         if axis.get("type") != "category" or axis.get("showticklabels") is False:
             return 0.0 if axis.get("visible", True) else -40.0
         longest = max((len(unescape(name)) for name in axis.get("categoryarray", [])), default=0)
@@ -202,9 +204,14 @@ class _Picture:
         if "markers" in mode and _marker(trace).get("opacity") != 0:
             self._markers(trace, points)
         if mode == "text":
-            for (px, py), text in zip(points, trace["text"], strict=True):
+            sides = trace.get("textposition", "")
+            sides = [sides] * len(points) if isinstance(sides, str) else sides
+            for (px, py), text, side in zip(points, trace["text"], sides, strict=True):
                 if px is not None and py is not None:
-                    self.parts.append(_text(px + 4, py + 4, text, "start"))
+                    is_left = side.endswith("left")
+                    down = 16 if side.startswith("bottom") else 4
+                    at = px - 4 if is_left else px + 4
+                    self.parts.append(_text(at, py + down, text, "end" if is_left else "start"))
 
     def _bars(self, trace: Made, x: Scale, y: Scale) -> None:
         thick = 0.8 * abs(y.end - y.start) / max(len(y.categories), 1)
@@ -241,6 +248,12 @@ class _Picture:
         opacity = f' opacity="{marker["opacity"]:g}"' if "opacity" in marker else ""
         for (px, py), size, text in zip(points, sizes, words, strict=True):
             if px is None or py is None:
+                continue
+            if marker.get("symbol") == "diamond":
+                half, said = size / 2, f"<title>{_plain(text)}</title>" if text else ""
+                around = [(px, py - half), (px + half, py), (px, py + half), (px - half, py)]
+                path = f'<path d="{"".join(_runs(around))}Z" fill="{marker["color"]}">'
+                self.parts.append(f"{path}{said}</path>")
                 continue
             if marker.get("symbol") == "line-ns-open":
                 line = [(px, py - size / 2), (px, py + size / 2)]

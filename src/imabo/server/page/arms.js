@@ -3,7 +3,7 @@
 import { read, studyPath } from "./api.js";
 import { ICONS, h, icon, setAttr, setText } from "./dom.js";
 import { Range } from "./draw.js";
-import { interval, measure, percent, plural, whole } from "./format.js";
+import { amount, interval, measure, percent, plural, whole } from "./format.js";
 import { mayAdmin } from "./session.js";
 import { json, settings } from "./settings.js";
 import { pill, setPill } from "./states.js";
@@ -20,13 +20,17 @@ const COLUMNS = [
   ["n_rewards", "Rewards", "num", true], ["n_pulls", "Requests", "num", true],
 ];
 
+const SIGNAL = "signal:"; // what the column of a signal begins with
+
 export class ArmTable {
   /** @param {(params: URLSearchParams) => void} keep Keeps the settings in the address. */
   constructor(study, params, keep, changed) {
     this.study = study;
     this.keep = keep;
     this.changed = changed;
-    this.sort = COLUMNS.some(([name]) => name === params.get("sort")) ? params.get("sort") : "sure";
+    this.columns = COLUMNS;
+    this.units = {};
+    this.sort = COLUMNS.some(([name]) => name === params.get("sort")) || params.get("sort")?.startsWith(SIGNAL) ? params.get("sort") : "sure";
     this.descending = params.get("order") !== "up";
     this.states = new Set((params.get("states") || "").split(",").filter((one) => STATES.includes(one)));
     this.text = params.get("text") || "";
@@ -50,22 +54,40 @@ export class ArmTable {
     this.order = h("span", {
       class: "order", hidden: true, title: "By the mean reward that each exceeds with a chance of 9 in 10: a high mean of few rewards may be luck",
     }, "surest first");
-    this.heads = COLUMNS.map(([name, words, style]) => h("th", { scope: "col", role: "columnheader", class: style || null },
-      h("button", { type: "button", data: { sort: name }, on: { click: () => this.sortBy(name) } }, words)));
+    this.heads = COLUMNS.map((column) => this.head(column));
     this.body = h("tbody", { role: "rowgroup" });
     this.none = h("p", { class: "table-empty" }, "Loading…");
     this.back = h("button", { type: "button", class: "small", on: { click: () => this.page(-1) } }, "Previous");
     this.next = h("button", { type: "button", class: "small", on: { click: () => this.page(1) } }, "Next");
     this.where = h("span");
     this.foot = h("div", { class: "table-foot" }, this.where, this.back, this.next);
-    const head = h("tr", { role: "row" }, this.heads,
-      h("th", { scope: "col", role: "columnheader", class: "no-sort" }, h("span", { class: "visually-hidden" }, "Actions")));
+    this.actions = h("th", { scope: "col", role: "columnheader", class: "no-sort" }, h("span", { class: "visually-hidden" }, "Actions"));
+    const head = h("tr", { role: "row" }, this.heads, this.actions);
     this.element = h("div", { class: "card table-card arms" },
       h("div", { class: "table-tools" }, this.search,
         h("div", { class: "chips", role: "group", "aria-label": "Show only configurations that are" }, this.chips), this.count, this.order),
       h("div", { class: "scroll" }, h("table", { role: "table", "aria-label": "Configurations" },
         h("thead", { role: "rowgroup" }, head), this.body)),
       this.none, this.foot);
+    this.showSort();
+  }
+
+  /** @param {[string, string, string, boolean]} column */
+  head([name, words, style]) {
+    return h("th", { scope: "col", role: "columnheader", class: style || null },
+      h("button", { type: "button", data: { sort: name }, on: { click: () => this.sortBy(name) } }, words));
+  }
+
+  /** A column for each signal that the study declares, before the first rows are shown. */
+  setSignals(signals) {
+    this.units = Object.fromEntries(Object.entries(signals).map(([name, { unit }]) => [name, unit]));
+    this.heads.slice(COLUMNS.length).forEach((head) => head.remove());
+    this.columns = [...COLUMNS, ...Object.keys(signals).map((name) => /** @type {[string, string, string, boolean]} */ ([SIGNAL + name, name, "num", true]))];
+    this.heads = [...this.heads.slice(0, COLUMNS.length), ...this.columns.slice(COLUMNS.length).map((column) => this.head(column))];
+    this.actions.before(...this.heads.slice(COLUMNS.length));
+    this.element.classList.toggle("has-signals", this.columns.length > COLUMNS.length);
+    if (!this.columns.some(([name]) => name === this.sort)) this.sort = "sure";
+    this.rows.clear();
     this.showSort();
   }
 
@@ -129,7 +151,7 @@ export class ArmTable {
   }
 
   sortBy(name) {
-    this.descending = this.sort === name ? !this.descending : COLUMNS.some(([one, , , isDown]) => one === name && isDown);
+    this.descending = this.sort === name ? !this.descending : this.columns.some(([one, , , isDown]) => one === name && isDown);
     this.sort = name;
     this.offset = 0;
     this.showSort();
@@ -137,7 +159,7 @@ export class ArmTable {
   }
 
   showSort() {
-    COLUMNS.forEach(([name], i) => {
+    this.columns.forEach(([name], i) => {
       setAttr(this.heads[i], "aria-sort", name === this.sort ? (this.descending ? "descending" : "ascending") : null);
     });
   }
@@ -207,6 +229,7 @@ class Row {
     this.cells = Object.fromEntries(["mean", "n_rewards", "pending", "n_pulls", "share"].map((name) => [name, h("span")]));
     this.cells.pending.className = this.cells.share.className = "under";
     this.fill = h("div", { class: "bar-fill" });
+    this.signals = new Map(Object.keys(table.units).map((name) => [name, h("span")]));
     this.pause = h("button", { type: "button", class: "small", on: { click: () => this.act(this.row.state === "paused" ? "active" : "paused") } });
     this.retire = h("button", { type: "button", class: "small danger", on: { click: () => this.act("retired") } }, "Retire");
     const copyButton = h("button", {
@@ -220,6 +243,7 @@ class Row {
       h("td", { role: "cell", class: "num mean-cell", data: { label: "Mean reward" } }, h("div", { class: "mean" }, this.range.element, this.cells.mean)),
       h("td", { role: "cell", class: "num", data: { label: "Rewards" } }, this.cells.n_rewards, this.cells.pending),
       h("td", { role: "cell", class: "num", data: { label: "Requests" } }, this.cells.n_pulls, this.cells.share, h("div", { class: "bar-track" }, this.fill)),
+      [...this.signals].map(([name, cell]) => h("td", { role: "cell", class: "num", data: { label: `${name}, mean`, signal: name } }, cell)),
       h("td", { role: "cell", class: "actions" }, h("div", {}, copyButton, ...(mayAdmin() ? [this.pause, this.retire] : []))));
   }
 
@@ -231,6 +255,7 @@ class Row {
     setText(cells.mean, measure(row.estimate));
     cells.mean.title = row.mean === null ? "" : `between ${interval([row.low, row.high])}, 9 in 10 above ${measure(row.sure)}; the plain average is ${measure(row.mean)}`;
     this.range.move(row.estimate, [row.low, row.high], scale);
+    for (const [name, cell] of this.signals) setText(cell, amount(row.signals[name], this.table.units[name]));
     setText(cells.n_rewards, whole(row.n_rewards));
     setText(cells.n_pulls, whole(row.n_pulls));
     setText(cells.share, percent(row.share));

@@ -3,7 +3,7 @@
 import { Problem, read, studyPath } from "./api.js";
 import { wordsOf } from "./dialogs.js";
 import { h, setText } from "./dom.js";
-import { measure, moment } from "./format.js";
+import { amount, measure, moment } from "./format.js";
 import { settings } from "./settings.js";
 
 const GROUPS = { control: ", as the control", tuned: ", tuned" };
@@ -12,6 +12,7 @@ const STATES = { pending: "waiting for feedback", rewarded: "with feedback", exp
 export class Find {
   constructor(study) {
     this.study = study;
+    this.units = {};
     this.input = h("input", { id: "find-request", class: "search", autocomplete: "off", spellcheck: "false", placeholder: "Your own key, or the request's id" });
     this.words = h("p", { class: "small soft", role: "status" });
     this.found = h("div", { class: "found", hidden: true });
@@ -45,7 +46,8 @@ export class Find {
     const several = n > 1 ? ` The key has ${n} requests; this is the first.` : "";
     const came = pull.rewarded_at === null ? "" : `, reward ${measure(pull.reward)} on ${moment(pull.rewarded_at)}`;
     setText(this.words, `Served on ${moment(pull.served_at)} with configuration ${pull.arm}${GROUPS[pull.group] ?? ""}: ${STATES[pull.state]}${came}.${several}`);
-    this.found.replaceChildren(settings(pull.config));
+    const signals = Object.entries(pull.signals ?? {}).map(([name, value]) => `${name} ${amount(value, this.units[name])}`);
+    this.found.replaceChildren(settings(pull.config), ...(signals.length ? [h("p", { class: "small" }, signals.join(", "))] : []));
     this.found.hidden = false;
   }
 }

@@ -25,6 +25,16 @@ export function measure(x) {
   return new Intl.NumberFormat("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(x);
 }
 
+/** An amount of a signal with its unit, never as a power of ten; money has it in front. */
+export function amount(x, unit = "") {
+  if (x === null || x === undefined || !Number.isFinite(x)) return NOTHING;
+  const size = Math.abs(x);
+  const isFar = size !== 0 && (size < 1e-12 || size >= 1e15);
+  const shown = isFar ? size.toExponential(2) : new Intl.NumberFormat("en-GB", size >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 }).format(size);
+  const sign = x < 0 ? "-" : "";
+  return ["$", "€", "£", "¥"].includes(unit) ? `${sign}${unit}${shown}` : `${sign}${shown}${unit ? ` ${unit}` : ""}`;
+}
+
 /** How often something happens, roughly. */
 export function rate(x) {
   return x >= 10 ? compact(Math.round(x)) : x.toFixed(1);

@@ -5,6 +5,7 @@ import { ICONS, h, icon, setChildren } from "./dom.js";
 import { moment } from "./format.js";
 
 const MOST = 8;
+const LOUD = new Set(["rolled back", "resumed", "infeasible", "feasible"]); // what someone should see
 
 export class Happened {
   /** @param {(arm: string) => void} find Shows a configuration in the table. */
@@ -29,7 +30,7 @@ export class Happened {
 
 /** The API says arm where the page says configuration; texts with words of users stay as they are. */
 function forPeople(kind, data, text, find) {
-  const isOurs = ["state", "arm", "arms", "control"].includes(kind) || (kind === "drift" && (data?.arm ?? null) !== null);
+  const isOurs = ["state", "arm", "arms", "control", "infeasible", "feasible"].includes(kind) || (kind === "drift" && (data?.arm ?? null) !== null);
   if (!isOurs) return [text];
   // A number says little: a click on it shows the configuration.
   return text.replace(/\barm(s?)\b/g, "configuration$1").split(/(\bconfiguration \d+)/).map((part) => {
@@ -40,7 +41,7 @@ function forPeople(kind, data, text, find) {
 
 function row({ kind, at, text, data }, find) {
   const isDrift = kind === "drift";
-  const isLoud = kind === "rolled back" || kind === "resumed";
+  const isLoud = LOUD.has(kind);
   return h("li", { data: { kind } },
     h("time", { class: "soft small", datetime: at }, moment(at)),
     h("span", { class: "wrap" }, isDrift ? h("strong", { class: "noticed" }, icon(ICONS.change), "Change noticed: ") : null,

@@ -9,10 +9,10 @@ export function settings(config) {
     h("span", {}, h("i", {}, name), setting(value))));
 }
 
-/** A configuration as a list of names and values. */
-export function pairs(config) {
-  return h("dl", { class: "pairs" }, Object.entries(config).flatMap(([name, value]) =>
-    [h("dt", {}, name), h("dd", {}, setting(value))]));
+/** A configuration as a list of names and values, and more of them below. */
+export function pairs(config, more = []) {
+  const rows = [...Object.entries(config).map(([name, value]) => [name, setting(value)]), ...more];
+  return h("dl", { class: "pairs" }, rows.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
 }
 
 export function json(value) {

@@ -4,6 +4,7 @@ import { Away, Problem, read, studyPath } from "./api.js";
 import { addArm } from "./configure.js";
 import { deleteStudy, save } from "./actions.js";
 import { ArmTable } from "./arms.js";
+import { Budgets } from "./budgets.js";
 import { Control } from "./control.js";
 import { wordsOf } from "./dialogs.js";
 import { ICONS, h, icon, setAttr, setText } from "./dom.js";
@@ -21,8 +22,9 @@ import { spaceTable } from "./settings.js";
 import { pill, setPill } from "./states.js";
 import { waiting } from "./welcome.js";
 
-const PAST = ["reward", "traffic", "cost", "growth"]; // over time, or over requests
-const PARTS = { progress: ["traffic", "cost", "feedback"], configurations: ["arms"], parameters: ["importance", "effects"] };
+const PAST = ["reward", "traffic", "cost", "growth", "spend", "limits"]; // over time, or over requests
+const OF_SIGNAL = ["frontier", "budgets", "spend"]; // of the signal that is chosen
+const PARTS = { progress: ["traffic", "cost", "feedback"], budget: ["frontier", "budgets", "spend", "limits"], configurations: ["arms"], parameters: ["importance", "effects"] };
 const WIDE = new Set(["importance", "effects", "parallel", "descent", "arms", "feedback"]);
 const MORE = "30"; // best configurations that a click shows
 
@@ -50,6 +52,8 @@ class StudyView {
     this.best = new Best();
     this.happened = new Happened(name, (arm) => this.table.find(arm));
     this.lift = new LiftTable();
+    this.budgets = new Budgets(name, () => this.changed());
+    this.signal = h("select", { id: "of-signal", on: { change: () => OF_SIGNAL.forEach((one) => this.plot(one)?.set("signal", this.signal.value)) } });
     this.control = new Control(name, () => ({ space: this.study.space, best: this.overview?.best?.config }), () => this.changed());
     this.table = new ArmTable(name, params, (kept) => this.keep(kept), () => this.live.now());
     this.spaceBox = h("div", { class: "card table-card" });
@@ -119,15 +123,19 @@ class StudyView {
     const research = figures.filter((figure) => figure.is_research).map((figure) => figure.name);
     const usual = [...Object.values(PARTS).flat(), ...research];
     const others = [...byName.keys()].filter((name) => !usual.includes(name));
+    const progress = section("Progress", [lead, this.lift.element, group([...PARTS.progress, ...others]), this.happened.element], this.axisSwitch());
+    // Only where the study declares signals are there figures of them.
+    const budget = byName.has("frontier") ? section("Budget", [this.budgets.element, group(PARTS.budget)], this.signalChoice(tool)) : null;
+    const parameters = section("Parameters", [group(PARTS.parameters)]);
     const sections = [
-      section("Progress", [lead, this.lift.element, group([...PARTS.progress, ...others]), this.happened.element], this.axisSwitch()),
+      progress, budget,
       section("Configurations", [this.table.element, group(PARTS.configurations), this.find.element], this.addButton()),
-      section("Parameters", [group(PARTS.parameters)]),
+      parameters,
       section("Settings", [this.control.element, this.spaceBox], this.spaceAction()),
       section("Research", [h("details", { class: "card research" },
         h("summary", {}, "How the search works inside"), h("div", { class: "stack" }, this.inner, group(research)))]),
-    ];
-    this.pictures = [sections[0], sections[2], this.find.element, sections[4]];
+    ].filter(Boolean);
+    this.pictures = [progress, parameters, this.find.element, sections.at(-1)];
     this.waiting = waiting(this.name);
     this.contents = contents(sections);
     this.inside.replaceChildren(this.head(), this.control.banner, this.numbers.element, this.waiting, this.contents, ...sections);
@@ -158,6 +166,11 @@ class StudyView {
       type: "button", data: { axis }, "aria-pressed": String(this.axis === axis), on: { click: () => choose(axis) },
     }, words));
     return h("div", { class: "choices", role: "group", "aria-label": "Show the past over" }, buttons);
+  }
+
+  /** Where there are several signals: which one the reward is held against. */
+  signalChoice(tool) {
+    return Object.keys(this.study.signals ?? {}).length > 1 ? tool("of-signal", "Signal", this.signal) : null;
   }
 
   moreButton() {
@@ -208,6 +221,7 @@ class StudyView {
     setText(this.sub, `Since ${day(study.created_at)} · ${plural(study.space.parameters.length, "parameter")} · space version ${study.space_version}`);
     setText(this.inner, `The policy ${study.policy.type} decides what is served, the oracle ${study.oracle.type} proposes what to try; seed ${study.seed}.`);
     this.offerParameters(study.space.parameters);
+    this.offerSignals(study);
     this.spaceVersion = study.space_version;
     this.spaceBox.replaceChildren(...spaceTable(study.space).filter(Boolean));
   }
@@ -221,6 +235,7 @@ class StudyView {
     this.showWaiting(found.n_pulls === 0);
     this.best.show(found);
     this.lift.show(found.lift);
+    this.budgets.show(found.goals);
     const mark = [found.created_at, found.n_pulls, found.n_rewards, found.n_pending, found.n_expired, found.n_arms, found.n_active, found.n_servable, found.space_version, found.best?.since, found.last_at, found.state].join();
     if (mark === this.mark) return;
     if (found.space_version !== this.spaceVersion) await this.readStudy();
@@ -255,6 +270,17 @@ class StudyView {
     this.parameter.value = parameters.some(({ name }) => name === chosen) ? chosen : first.name;
     const plot = this.plot("traffic");
     if (plot && chosen && this.parameter.value !== chosen) plot.set("parameter", this.parameter.value);
+  }
+
+  /** The signals there are; the one of the first budget is what the figures begin with. */
+  offerSignals({ signals, objective }) {
+    const units = Object.fromEntries(Object.entries(signals ?? {}).map(([name, { unit }]) => [name, unit]));
+    if (JSON.stringify(units) === JSON.stringify(this.table.units)) return;
+    this.table.setSignals(signals ?? {});
+    this.best.units = this.find.units = units;
+    const first = [...Object.keys(objective?.budgets ?? {}), ...Object.keys(units)][0];
+    this.signal.replaceChildren(...Object.keys(units).map((name) => h("option", { value: name }, name)));
+    this.signal.value = first ?? "";
   }
 
   compare() {

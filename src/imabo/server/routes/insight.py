@@ -52,8 +52,12 @@ async def overview(context: Context) -> Response:
 
 async def list_figures(context: Context) -> Response:
     """The figures that there are of a study."""
-    captions = [{"name": name, **asdict(insight.caption(name))} for name in insight.FIGURES]
-    return respond(await _looked(context, lambda _: {"figures": captions}))
+
+    def work(facts: insight.StudySnapshot) -> dict[str, Any]:
+        named = insight.figures_of(facts)
+        return {"figures": [{"name": name, **asdict(insight.caption(name))} for name in named]}
+
+    return respond(await _looked(context, work))
 
 
 async def figure(context: Context) -> Response:

@@ -15,6 +15,7 @@ from imabo.documents import best_document, study_document
 from imabo.engine.declaring import Settled
 from imabo.engine.rollouts import first_change
 from imabo.errors import StudyExists, UnknownStudy
+from imabo.frontier import mix_document
 from imabo.server.access import may_see, require_name
 from imabo.server.bodies import checked
 from imabo.server.context import Context, in_thread, respond
@@ -139,7 +140,8 @@ async def frontier(context: Context) -> Response:
     """Reward against a signal: every arm with intervals, the best mix, and the price now."""
     query = context.checked_query(FrontierQuery)
     found = await context.with_study(lambda study: study.frontier(query.signal, query.level))
-    return respond(found.document())
+    asked = None if query.budget is None else mix_document(found.at(query.budget))
+    return respond(found.document() | {"at": asked})
 
 
 async def expire(context: Context) -> Response:

@@ -17,7 +17,7 @@ from imabo.stores.keys import KeyRecord
 from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
 from imabo.stores.rules import coin_counts, is_milestone, is_wider, superfluous
-from imabo.stores.signalling import Banks, Goal, OfArm, OfPull, values_of
+from imabo.stores.signalling import Banks, Goal, OfArm, OfPull, used_by, values_of
 
 PENDING, REWARDED, EXPIRED, PRUNED = 0, 1, 2, 3
 _STATES: Final[tuple[PullState, ...]] = ("pending", "rewarded", "expired")
@@ -269,6 +269,7 @@ class StudyRows:
             reward_squares=sum(arm.reward_squares for arm in arms),
             n_active=sum(arm.state != "retired" for arm in arms),
             arm_pulls=tuple(arm.n_pulls for arm in arms),
+            signals=None if self.record.signals is None else used_by(one.signals for one in arms),
         )
         if is_wider(before, after):
             for n_pulls in superfluous(list(self.milestones)):

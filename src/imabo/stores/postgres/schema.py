@@ -304,6 +304,8 @@ STEPS: Final[Steps] = (
         WHERE signalled_seq IS NOT NULL AND propensity < 1.0
         """,
     ),
+    # What requests had used by then, for the spend over time.
+    ("ALTER TABLE imabo_milestones ADD COLUMN signals TEXT",),
 )
 
 VERSION_TABLE: Final = """

@@ -225,8 +225,16 @@ ADVANCE: Final = _sql(f"""
 """)
 KEEP_MILESTONE: Final = _sql("""
     INSERT INTO imabo_milestones (study, at, n_pulls, n_rewards, n_pending, reward_sum,
-        reward_squares, n_active, arm_pulls)
-    SELECT id, %(at)s, n_pulls, n_rewards, n_pending, reward_sum, over_arms.*
+        reward_squares, n_active, arm_pulls, signals)
+    SELECT id, %(at)s, n_pulls, n_rewards, n_pending, reward_sum, over_arms.*,
+        CASE WHEN signals IS NULL THEN NULL ELSE (
+            SELECT coalesce(json_object_agg(name, json_build_array(n, total))::text, '{}') FROM (
+                SELECT told.key AS name, sum((told.value ->> 0)::double precision) AS n,
+                    sum((told.value ->> 1)::double precision) AS total
+                FROM imabo_arms AS arms, json_each(arms.signals::json) AS told
+                WHERE arms.study = %(study)s AND arms.signals IS NOT NULL GROUP BY told.key
+            ) AS used
+        ) END
     FROM imabo_studies JOIN (
         SELECT sum(reward_squares), count(*) FILTER (WHERE state <> 'retired'),
             array_to_json(array_agg(n_pulls ORDER BY id))::text

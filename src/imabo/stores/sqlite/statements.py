@@ -104,8 +104,16 @@ PUT_MEMORY: Final = "INSERT OR REPLACE INTO memories VALUES (:study, :seq, :docu
 # The key of the arms has their order, and the subquery keeps it for the list.
 KEEP_MILESTONE: Final = """
     INSERT INTO milestones (study, n_pulls, at, n_rewards, n_pending, reward_sum, reward_squares,
-        n_active, arm_pulls)
-    SELECT id, n_pulls, :at, n_rewards, n_pending, reward_sum, squares, active, listed
+        n_active, arm_pulls, signals)
+    SELECT id, n_pulls, :at, n_rewards, n_pending, reward_sum, squares, active, listed,
+        CASE WHEN signals IS NULL THEN NULL ELSE (
+            SELECT json_group_object(name, json_array(n, total)) FROM (
+                SELECT told.key AS name, sum(json_extract(told.value, '$[0]')) AS n,
+                    sum(json_extract(told.value, '$[1]')) AS total
+                FROM arms, json_each(arms.signals) AS told
+                WHERE arms.study = :study AND arms.signals IS NOT NULL GROUP BY told.key
+            )
+        ) END
     FROM studies, (
         SELECT sum(reward_squares) AS squares, sum(state != 'retired') AS active,
             json_group_array(n_pulls) AS listed

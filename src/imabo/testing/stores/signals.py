@@ -148,3 +148,19 @@ class SignalCases(Cases):
         found: list[Reported | ImaboError | None] = [None]
         done = store.report_many("study", [Report(1, None, {"slow": 1.0})], at=400.0)
         assert list(done.found) == found
+
+    def test_a_milestone_has_what_was_used_by_then(self, store: Store, goal: Writer) -> None:
+        """Of each signal and each limit, over all arms; a study without signals says nothing."""
+        store.report_many("study", [Report(1, None, {"cost": 1.25, "slow": 0.5})], at=300.0)
+        store.report_many("study", [Report(2, 0.5, {"cost": 2.0})], at=301.0)
+        goal.seq = store.seqs()["study"]
+        goal.serve(*[1, 2] * 2)
+        store.report_many("study", [Report(3, None, {"cost": 0.5, "slow": 3.0})], at=302.0)
+        goal.seq = store.seqs()["study"]
+        goal.serve(*[1, 2] * 4)
+        first, second = store.milestones("study")
+        assert first.signals == {"cost": [2, 3.25], "slow": [1, 0.5], "slow > 1": [1, 0.0]}
+        assert second.signals == {"cost": [3, 3.75], "slow": [2, 3.5], "slow > 1": [2, 1.0]}
+        plain = Writer(store, "plain")
+        plain.serve(*[1] * 8)
+        assert [one.signals for one in store.milestones("plain")] == [None]
