@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import betaln
 
+from imabo import late_scipy
 from imabo.arms import Bools, Floats, Ints
 
 _HALVINGS = 60  # bisection steps: the bound is exact to the last bit long before
@@ -78,7 +78,9 @@ class _Mixture:
         self._sums = np.minimum(np.maximum(sums, 0.0), n)
         self._rest = n - self._sums
         self.centre = np.where(n > 0, self._sums / np.maximum(n, 1.0), 0.5)
-        log_mixture = betaln(0.5 + self._sums, 0.5 + n - self._sums) - betaln(0.5, 0.5)
+        log_mixture = late_scipy.betaln(0.5 + self._sums, 0.5 + n - self._sums) - late_scipy.betaln(
+            0.5, 0.5
+        )
         self._limit = math.log(1.0 / (1.0 - level)) - log_mixture
         self._is_plain = bool((self._sums > 0).all() and (self._rest > 0).all())
 

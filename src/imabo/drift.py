@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
+from imabo import late_scipy
 from imabo.arms import ActiveSet, Floats, Ints, Restart
 from imabo.memory import Memory
 from imabo.settings import is_number
@@ -258,8 +258,8 @@ def _moved(means: Floats, drift: Drift, is_bounded: bool) -> Floats:
     if not is_bounded:
         return means + _FURTHER * (drift.after - drift.before)
     before, after = (min(max(x, 0.01), 0.99) for x in (drift.before, drift.after))
-    change = _FURTHER * (float(logit(after)) - float(logit(before)))
-    moved: Floats = expit(logit(np.clip(means, 0.01, 0.99)) + change)
+    change = _FURTHER * (float(late_scipy.logit(after)) - float(late_scipy.logit(before)))
+    moved: Floats = late_scipy.expit(late_scipy.logit(np.clip(means, 0.01, 0.99)) + change)
     return moved
 
 

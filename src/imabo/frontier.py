@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import ndtri
 
+from imabo import late_scipy
 from imabo.amounts import amount as shown
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.confidence import bounded_interval, open_interval
@@ -154,9 +154,8 @@ def best_shares(values: Floats, uses: Floats, allowed: Floats) -> tuple[Floats, 
         >>> best_shares(np.array([0.8, 1.0]), np.array([[1.0, 3.0]]), np.array([0.5]))
         (array([1., 0.]), False)
     """
-    from scipy.optimize import linprog  # which takes its time to load
-
-    found = linprog(-values, uses, allowed, np.ones((1, len(values))), [1.0], (0.0, 1.0))
+    ones = np.ones((1, len(values)))
+    found = late_scipy.linprog(-values, uses, allowed, ones, [1.0], (0.0, 1.0))
     if found.x is None:
         shares = np.zeros(len(values))
         shares[int((uses / allowed[:, None]).max(axis=0).argmin())] = 1.0
@@ -184,7 +183,8 @@ def frontier_of(snapshot: Snapshot, arms: ActiveSet, signal: str | None, level: 
         lows, highs = bounded_interval(counts, counts * means, each)
     n, sums, squares = np.array([told[int(arms.ids[row])][:3] for row in rows], dtype=float).T
     uses = sums / n
-    errors = np.sqrt(np.maximum(squares / n - uses**2, 0.0) / n) * float(ndtri(0.5 + each / 2))
+    beyond = float(late_scipy.ndtri(0.5 + each / 2))
+    errors = np.sqrt(np.maximum(squares / n - uses**2, 0.0) / n) * beyond
     is_on = on_hull(uses, means)
     order = np.lexsort((-means, uses))
     listed = [

@@ -24,13 +24,13 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/imabo.db"
 
 
-@pytest.mark.parametrize(
-    ("number", "workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)]
-)
-def test_a_signal_ends_the_service_with_status_0(url: str, number: int, workers: int) -> None:
-    with serving(url, f"--workers={workers}") as server:
+def test_ctrl_c_ends_the_service_with_status_0_and_programs_read_the_address_as_json(
+    url: str,
+) -> None:
+    with serving(url, "--json") as server:
         assert httpx.get(f"{server.url}/readyz").status_code == 200
-        assert server.stop(number) == 0
+        assert httpx.get(f"{server.url}/v1/studies").json()["studies"] == []
+        assert server.stop(signal.SIGINT) == 0
         assert server.errors() == ""
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{server.url}/healthz")
@@ -64,6 +64,9 @@ def test_what_was_accepted_before_the_end_is_committed_and_answered(
             Api(http, "s")
         ids = asyncio.run(ask_and_stop())
         assert server.process.wait(60) == 0
+        assert server.errors() == ""
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{server.url}/healthz")
     store = open_store(url)
     assert len(set(ids)) == n == store.load("s").totals.n_pulls
     store.close()
@@ -145,6 +148,7 @@ def test_several_workers_share_the_requests_and_the_counts(url: str) -> None:
         until = time.monotonic() + 30.0
         while (seen := counts(server.url)) != wanted:
             assert time.monotonic() < until, seen
+            time.sleep(0.1)
         study = httpx.get(f"{server.url}/v1/studies/s").json()
         assert (study["n_pulls"], study["n_rewards"]) == (40, 40)
         assert server.stop() == 0
@@ -158,11 +162,6 @@ def children(pid: int) -> list[int]:
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="children are listed in /proc"
 )
-
-
-def test_programs_read_the_address_as_json(url: str) -> None:
-    with serving(url, "--json") as server:
-        assert httpx.get(f"{server.url}/v1/studies").json()["studies"] == []
 
 
 @needs_proc

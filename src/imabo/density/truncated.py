@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+
+from imabo import late_scipy
 
 Floats = NDArray[np.float64]
 
@@ -35,8 +36,8 @@ def log_mass(a: Floats, b: Floats) -> Floats:
     middle = -np.abs(middle)
     left, right = middle - half, middle + half
     with np.errstate(divide="ignore", under="ignore"):
-        high = ndtr(right)
-        mass = np.asarray(high - ndtr(left))
+        high = late_scipy.ndtr(right)
+        mass = np.asarray(high - late_scipy.ndtr(left))
         out = np.asarray(np.log(mass))
         # Few digits are left in a narrow cell, none in the far tail: redo those.
         weak = mass <= np.maximum(_NARROW * high, _TINY)
@@ -48,8 +49,8 @@ def log_mass(a: Floats, b: Floats) -> Floats:
 def _log_mass_weak(middle: Floats, half: Floats) -> Floats:
     # Width times height, exact to about 1e-11 for a cell on which the density hardly changes.
     flat = np.log(2.0 * half) - 0.5 * middle * middle - LOG_SQRT_TAU
-    high = log_ndtr(middle + half)
-    tail = high + np.log(-np.expm1(log_ndtr(middle - half) - high))
+    high = late_scipy.log_ndtr(middle + half)
+    tail = high + np.log(-np.expm1(late_scipy.log_ndtr(middle - half) - high))
     return np.where(half * np.maximum(1.0, -middle) < _NARROW, flat, tail)
 
 
@@ -66,13 +67,13 @@ def quantile(q: Floats, mean: Floats, sigma: Floats) -> Floats:
     below = np.where(flip, 1.0 - q, q)
     a, b = -centre / sigma, (1.0 - centre) / sigma
     with np.errstate(under="ignore"):
-        low, high = ndtr(a), ndtr(b)
-        z = ndtri(low + below * (high - low))
+        low, high = late_scipy.ndtr(a), late_scipy.ndtr(b)
+        z = late_scipy.ndtri(low + below * (high - low))
     tail = b < _TAIL
     if tail.any():
-        log_low, log_high = log_ndtr(a), log_ndtr(b)
+        log_low, log_high = late_scipy.log_ndtr(a), late_scipy.log_ndtr(b)
         with np.errstate(divide="ignore", under="ignore"):
             share = np.log(below + (1.0 - below) * np.exp(log_low - log_high))
-        z = np.where(tail, ndtri_exp(np.where(tail, log_high + share, -1.0)), z)
+        z = np.where(tail, late_scipy.ndtri_exp(np.where(tail, log_high + share, -1.0)), z)
     inside = np.clip(centre + sigma * z, 0.0, 1.0)
     return np.where(flip, 1.0 - inside, inside)

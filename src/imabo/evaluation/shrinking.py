@@ -9,12 +9,13 @@ picked, because that was decided by the rewards alone: eq. (posterior).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, betaln, logsumexp, ndtr, ndtri
 
+from imabo import late_scipy
 from imabo.evaluation.bets import Floats
 from imabo.settings import check_fraction
 
@@ -32,11 +33,15 @@ _FITTED: Final = 200  # arms that the grid is weighed by, at most
 _WIDEN: Final = 1.15  # of intervals: a grid and a Beta prior are not all there is
 _LEAST_DISPERSION: Final = 0.01
 _NODES: Final = (np.arange(400) + 0.5) / 400
-_ROUGH_NODES: Final = _NODES[np.unique((ndtr(np.linspace(-3.0, 3.0, 17)) * 400).astype(np.int64))]
 _MANY: Final = 40  # arms that may be better, from which on a few nodes must do
 _HOPELESS: Final = 1e-7  # an arm that is better with this probability at most does not count
 _ALL: Final = slice(None)
 _LEAST_WEIGHT: Final = 1e-7  # of a point of the grid, to count
+
+
+@cache
+def _rough_nodes() -> Floats:
+    return _NODES[np.unique((late_scipy.ndtr(np.linspace(-3.0, 3.0, 17)) * 400).astype(np.int64))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +67,8 @@ class Shrunk:
         """
         check_fraction("q", q)
         if not self.is_bounded:
-            return np.asarray(self.means + self.spreads * ndtri(q))
-        return np.asarray(betaincinv(*self._beta(), q))
+            return np.asarray(self.means + self.spreads * late_scipy.ndtri(q))
+        return np.asarray(late_scipy.betaincinv(*self._beta(), q))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Both ends of where each arm's mean lies with probability ``level``."""
@@ -88,26 +93,28 @@ class Shrunk:
         if len(rows) <= _MANY:
             below = self._below(rows, self._points(row, _NODES))
             return float(np.prod(below, axis=0).mean())
-        below = self._below(rows, self._points(row, _ROUGH_NODES))
+        nodes = _rough_nodes()
+        below = self._below(rows, self._points(row, nodes))
         # The logarithm of what is between the product and 1 is almost a line over normal scores.
         cost = -np.log(np.maximum(below, 1e-300)).sum(axis=0)
-        smooth = np.interp(ndtri(_NODES), ndtri(_ROUGH_NODES), np.log(np.maximum(cost, 1e-300)))
+        scores = late_scipy.ndtri(_NODES), late_scipy.ndtri(nodes)
+        smooth = np.interp(*scores, np.log(np.maximum(cost, 1e-300)))
         return float(np.exp(-np.exp(smooth)).mean())
 
     def _points(self, row: int, nodes: Floats) -> Floats:
         """Quantiles of an arm's mean."""
         if not self.is_bounded:
-            return np.asarray(self.means[row] + self.spreads[row] * ndtri(nodes))
+            return np.asarray(self.means[row] + self.spreads[row] * late_scipy.ndtri(nodes))
         a, b = self._beta(np.array([row]))
-        return np.asarray(betaincinv(a, b, nodes))
+        return np.asarray(late_scipy.betaincinv(a, b, nodes))
 
     def _below(self, rows: NDArray[np.int64], points: Floats) -> Floats:
         """How likely the mean of each of some arms is below each of some points."""
         if not self.is_bounded:
             means, spreads = self.means[rows][:, None], self.spreads[rows][:, None]
-            return np.asarray(ndtr((points - means) / spreads))
+            return np.asarray(late_scipy.ndtr((points - means) / spreads))
         a, b = self._beta(rows)
-        return np.asarray(betainc(a[:, None], b[:, None], points))
+        return np.asarray(late_scipy.betainc(a[:, None], b[:, None], points))
 
     def _beta(self, rows: NDArray[np.int64] | slice = _ALL) -> tuple[Floats, Floats]:
         """The Beta distributions of these means and spreads."""
@@ -176,7 +183,9 @@ def _bounded(
 
     a, b = parts(_ALL, fitted)
     ones_fitted, worth_fitted = ones[fitted], worth[fitted]
-    evidence = betaln(a + ones_fitted, b + worth_fitted - ones_fitted) - betaln(a, b)
+    evidence = late_scipy.betaln(
+        a + ones_fitted, b + worth_fitted - ones_fitted
+    ) - late_scipy.betaln(a, b)
     weights = _weights(evidence.sum(axis=1), spread[:, 0])
     # Most points fit so badly that they say nothing: of many arms they would only take time.
     likely = weights >= _LEAST_WEIGHT
@@ -221,7 +230,7 @@ def _open(n: Floats, sums: Floats, squares: Floats, prior: Floats, trusted: Bool
 def _weights(evidence: Floats, spread: Floats) -> Floats:
     """What each point of the grid weighs, given how well it explains the rewards."""
     total = _SHARPEN * evidence - 0.5 * (np.log(spread / _USUAL) / _USUAL_WITHIN) ** 2
-    return np.asarray(np.exp(total - logsumexp(total)))
+    return np.asarray(np.exp(total - late_scipy.logsumexp(total)))
 
 
 def _most_rewarded(n: Floats) -> NDArray[np.int64]:

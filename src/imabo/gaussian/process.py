@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from imabo import late_scipy
 from imabo.arms import Floats, Ints
 from imabo.gaussian.kernel import Pairs, Points, correlation
 
@@ -88,7 +87,7 @@ class Process:
         covariance.flat[:: n + 1] += noise + self.own
         self._factor = _factorise(covariance)
         sides = np.column_stack([np.ones(n), values])
-        ones, weighted = dpotrs(self._factor, sides, lower=1)[0].T
+        ones, weighted = late_scipy.dpotrs(self._factor, sides, lower=1)[0].T
         self.mean = float(weighted.sum() / max(ones.sum(), _LEAST_VARIANCE))
         self._weights = weighted - self.mean * ones
         self._ones = ones
@@ -100,7 +99,7 @@ class Process:
 
     def leave_one_out(self) -> tuple[Floats, Floats]:
         """Mean and variance of f at each point, given the observations of all others."""
-        precisions = np.diag(dpotri(self._factor, lower=1)[0])
+        precisions = np.diag(late_scipy.dpotri(self._factor, lower=1)[0])
         # The mean, too, is then estimated without the point: one rank less.
         precisions = precisions - self._ones**2 / self._ones.sum()
         precisions = np.maximum(precisions, _LEAST_VARIANCE)
@@ -111,7 +110,9 @@ class Process:
     def predict(self, points: Points) -> tuple[Floats, Floats]:
         """Mean and variance of mean + g at other points, without their own deviation."""
         shared = self.signal * self._correlate(points, self.points)
-        reduced = solve_triangular(self._factor, shared.T, lower=True, check_finite=False)
+        reduced = late_scipy.solve_triangular(
+            self._factor, shared.T, lower=True, check_finite=False
+        )
         variances = self.signal - np.einsum("ij,ij->j", reduced, reduced)
         return self.mean + shared @ self._weights, np.maximum(variances, _LEAST_VARIANCE)
 
@@ -187,11 +188,11 @@ def _objective(
     covariance = np.zeros((n, n), order="F")
     covariance.T[pairs.above] = signal * kernel.values  # the lower half, which is all dpotrf reads
     covariance.flat[:: n + 1] = signal + own + noise
-    factor, failed = dpotrf(covariance, lower=1, overwrite_a=1)
+    factor, failed = late_scipy.dpotrf(covariance, lower=1, overwrite_a=1)
     if failed:
         return _REFUSED, np.zeros_like(row)
     log_determinant = 2.0 * np.log(np.diag(factor)).sum()
-    inverse, _ = dpotri(factor, lower=1)
+    inverse, _ = late_scipy.dpotri(factor, lower=1)
     below = inverse.T[pairs.above]
     precisions = np.diag(inverse)
     inverse += np.tril(inverse, -1).T
@@ -225,7 +226,7 @@ def _factorise(covariance: Floats) -> Floats:
     scale = float(np.mean(np.diag(covariance)))
     for jitter in _JITTERS:
         raised = covariance + jitter * scale * np.eye(len(covariance)) if jitter else covariance
-        factor, failed = dpotrf(raised, lower=1)
+        factor, failed = late_scipy.dpotrf(raised, lower=1)
         if not failed:
             return np.asarray(np.tril(factor))
     # Not reached with finite numbers: a diagonal is always positive definite.

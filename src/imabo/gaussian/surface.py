@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import expit, logit
 
+from imabo import late_scipy
 from imabo.arms import ActiveSet, Beliefs, Bools, Floats, Ints
 from imabo.gaussian.kernel import Points
 from imabo.gaussian.process import Hyperparameters, Process, spread_subset
@@ -98,7 +98,7 @@ class Surface:
         # One imaginary reward of the overall mean keeps an arm with nothing but ones finite.
         overall = (self._n @ self._means + 0.5) / (self._n.sum() + 1.0)
         p = np.clip((n * self._means + overall) / (n + 1.0), _LEAST_MEAN, 1.0 - _LEAST_MEAN)
-        return logit(p), 1.0 / ((n + 1.0) * p * (1.0 - p))
+        return late_scipy.logit(p), 1.0 / ((n + 1.0) * p * (1.0 - p))
 
     def _fit(self, values: Floats, noise: Floats) -> None:
         arms = self._arms
@@ -125,7 +125,7 @@ class Surface:
         """Laplace's approximation of the coin flips' likelihood around the posterior mean."""
         n = self._n / self._dispersion
         f = np.clip(self._centre + self._scale * process.at_points(), -_FARTHEST, _FARTHEST)
-        p = expit(f)
+        p = late_scipy.expit(f)
         information = np.maximum(n * p * (1.0 - p), _LEAST_INFORMATION)
         z = f + np.clip(n * (self._means - p) / information, -_LONGEST, _LONGEST)
         return (z - self._centre) / self._scale, 1.0 / (information * self._scale**2)
@@ -157,7 +157,7 @@ class Surface:
     @property
     def certainty(self) -> float:
         """Probability that the model knows something; 1 for rewards with a range."""
-        return 1.0 if self._bounded else float(expit(self._evidence - _STRONG))
+        return 1.0 if self._bounded else float(late_scipy.expit(self._evidence - _STRONG))
 
     def predict(self, units: Floats, mask: Bools) -> tuple[Floats, Floats]:
         """Mean and variance of the smooth part at configurations, on the model's own scale.
@@ -170,7 +170,7 @@ class Surface:
     def to_unit(self, values: Floats) -> Floats:
         """Values on the model's own scale as rewards."""
         latent = self._centre + self._scale * values
-        return np.asarray(expit(latent)) if self._bounded else latent
+        return np.asarray(late_scipy.expit(latent)) if self._bounded else latent
 
     def leaders(self, count: int) -> Ints:
         """Rows of the arms with the highest expected reward, shrunk towards their neighbours."""
@@ -201,7 +201,7 @@ class Surface:
         centre, spread = self._centre + self._scale * means, self._scale * np.sqrt(variances)
         if not self._bounded:
             return centre, self._dispersion / np.maximum(spread**2, 1e-300)
-        p = expit(centre[:, None] + spread[:, None] * _NODES)
+        p = late_scipy.expit(centre[:, None] + spread[:, None] * _NODES)
         mean = p @ _WEIGHTS
         variance = np.maximum((p * p) @ _WEIGHTS - mean * mean, 1e-12)
         mean = np.clip(mean, _LEAST_MEAN, 1.0 - _LEAST_MEAN)
