@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -128,6 +129,7 @@ class ActiveSet:
         self._spare: set[int] = set()  # rows that only the control served
         self._identities: dict[str, int] = {}
         self._columns: dict[str, NDArray[Any]] = {}
+        self._is_admitting = False
         self._allocate(16)
 
     @classmethod
@@ -417,8 +419,20 @@ class ActiveSet:
             self._columns[name] = column
         self._expose()
 
+    @contextmanager
+    def admitting(self) -> Iterator[None]:
+        """Add many rows; nobody looks at the view before they are all there."""
+        self._is_admitting = True
+        try:
+            yield
+        finally:
+            self._is_admitting = False
+            self._expose()
+
     def _expose(self) -> None:
         # Read-only windows on the rows in use; made again only when a row is added.
+        if self._is_admitting:
+            return
         n = len(self.configs)
         for name, column in self._columns.items():
             window = column[:n]

@@ -11,8 +11,9 @@ import pytest
 from imabo.demo.live_study import Embedded
 from imabo.demo.picture import POINTS, Moment, draw_rewards
 from imabo.demo.running import TYPICAL_SEED
+from imabo.demo.summary import answer_lines
 from imabo.demo.traffic import Inbox, serve
-from imabo.demo.typical import ROUNDS, Ended, ended, main, middle
+from imabo.demo.typical import ROUNDS, Ended, main, middle, played
 from imabo.demo.world import World
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -102,6 +103,8 @@ def test_the_picture_in_the_readme_is_the_run_of_today(tmp_path: Path) -> None:
     out = tmp_path / "demo.svg"
     main(["picture", "--out", str(out)])
     assert out.read_text(encoding="utf-8") == PICTURE.read_text(encoding="utf-8"), STALE
-    end = ended(TYPICAL_SEED, ROUNDS)
+    run, key = played(TYPICAL_SEED, ROUNDS)
     said = (ROOT / "docs/demo.md").read_text(encoding="utf-8")
-    assert f"Seed {TYPICAL_SEED} ends with {end.final_rate:.3f}" in said, STALE
+    assert f"Seed {TYPICAL_SEED} ends with {run.final_rate:.3f}" in said, STALE
+    shown = said.split("```text")[1].split("```")[0]
+    assert " ".join(answer_lines(key["answers"])).split() == shown.split(), STALE

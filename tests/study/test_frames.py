@@ -173,7 +173,10 @@ def test_a_notebook_shows_a_study_its_space_and_its_best_arm(study: Study) -> No
         assert len(text) < 20_000
     assert "study '<img src=x>'" in Cells(strange._repr_html_()).cells
     cells = Cells(evil._repr_html_()).cells
-    assert {"<script>", "<b>, &amp;", "<script> is <b>"} <= set(cells)
+    assert {"<script>", "<b>, &amp;", "<script> is <b>", "1 to 9"} <= set(cells)
+    ranges = Space(x=Float(0.1, 1.0, log=True), y=Choice(1, 2, ordered=True), z=Int(0, 8, step=2))
+    shown = {"0.1 to 1.0; logarithmic", "1, 2; in order", "0 to 8; step 2"}
+    assert shown <= set(Cells(ranges._repr_html_()).cells)
     assert str(study.n_rewards) in Cells(study._repr_html_()).cells
     study_best = Cells(study.best()._repr_html_()).cells
     assert f"best: arm {study.best().arm}" in study_best
@@ -183,3 +186,11 @@ def test_a_closed_study_is_still_shown() -> None:
     study = Study.create("s", SPACE)
     study.close()
     assert "Study &#x27;s&#x27;" in study._repr_html_()
+
+
+def test_numbers_are_numbers_before_any_came() -> None:
+    study = Study.create("s", SPACE, seed=0)
+    study.ask()
+    kinds = study.to_pandas().dtypes
+    assert [str(kinds[name]) for name in ("reward", "propensity")] == ["float64", "float64"]
+    assert str(study.to_pandas("arms").dtypes["mean"]) == "float64"

@@ -21,6 +21,7 @@ from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores.base import (
     SPARE,
+    ArmRecord,
     Change,
     NewArm,
     NewPull,
@@ -410,26 +411,17 @@ class Replica:
 
     def _merge(self, snapshot: Snapshot) -> None:
         view, spending = self.view, self.view.spending
-        for arm in snapshot.arms:
-            self.n_arms = max(self.n_arms, arm.id)
-            row, is_spare = view.row_of(arm.id), (arm.state, arm.retired_from) == SPARE
-            if row is not None:
-                view.put_tally(row, arm.tally)
-                view.put_state(row, arm.state, is_spare=is_spare)
-            elif (arm.retired_from is None or is_spare) and view.space.allows(arm.config):
-                config = view.space.validate(arm.config)
-                row = view.admit(
-                    arm.id,
-                    config,
-                    state=arm.state,
-                    mutated=arm.mutated,
-                    tally=arm.tally,
-                    is_spare=is_spare,
-                )
-                # Known by its form in this space (which may round it), served as it was admitted.
-                view.configs[row] = dict(arm.config)
-            if spending is not None and row is not None and arm.signals is not None:
-                spending.put_sums(row, arm.signals)
+        with view.admitting():
+            for arm in snapshot.arms:
+                self.n_arms = max(self.n_arms, arm.id)
+                row, is_spare = view.row_of(arm.id), (arm.state, arm.retired_from) == SPARE
+                if row is not None:
+                    view.put_tally(row, arm.tally)
+                    view.put_state(row, arm.state, is_spare=is_spare)
+                elif arm.retired_from is None or is_spare:
+                    row = self._admit(arm, is_spare)
+                if spending is not None and row is not None and arm.signals is not None:
+                    spending.put_sums(row, arm.signals)
         if spending is not None:
             spending.put_banks(snapshot.banks)
         if snapshot.beliefs is not None:
@@ -446,3 +438,17 @@ class Replica:
             self.expiry.put_oldest(oldest_at(snapshot))
         self._last_at = snapshot.last_at
         self._seq = snapshot.seq
+
+    def _admit(self, arm: ArmRecord, is_spare: bool) -> int | None:
+        """Give an arm of the store a row; None when the space does not allow it."""
+        view = self.view
+        try:
+            config = view.space.validate(arm.config)
+        except ImaboError:
+            return None
+        row = view.admit(
+            arm.id, config, state=arm.state, mutated=arm.mutated, tally=arm.tally, is_spare=is_spare
+        )
+        # Known by its form in this space (which may round it), served as it was admitted.
+        view.configs[row] = dict(arm.config)
+        return row

@@ -93,6 +93,8 @@ class Choice(Parameter):
 
     def validate(self, value: object) -> Scalar:
         """Return the listed value that equals ``value``, or raise `InvalidConfig`."""
+        if type(value) is str and value in self._index:
+            return self.choices[self._index[value]]
         try:
             index = self._index.get(value_key(plain(value)))
         except ValueError as error:

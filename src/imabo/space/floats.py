@@ -208,6 +208,8 @@ class Float(Scaled):
 
     def validate(self, value: object) -> float:
         """Return the value as a float with the digits that are kept, or raise `InvalidConfig`."""
+        if type(value) is float and self.step is None and self.low <= value <= self.high:
+            return self._kept(value)  # nearly all of them, and a study has thousands of arms
         real = float(self._number(value, "a number"))
         if not self.low <= real <= self.high:
             raise refuse(self, value, f"it is outside [{self.low!r}, {self.high!r}]")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from imabo.markup import table
 from imabo.space.base import Parameter
+from imabo.space.choices import Choice
 from imabo.space.scalars import Scalar
 
 
@@ -16,8 +17,10 @@ def space_html(
     rows = []
     for name, parameter in parameters.items():
         places, named = parameter.arguments()
-        values = ", ".join(map(str, places))
-        extras = [f"{key} = {value}" for key, value in named.items() if key != "when"]
+        is_choice = isinstance(parameter, Choice)
+        values = (", " if is_choice else " to ").join(map(str, places))
+        words = {"log": "logarithmic", "ordered": "in order", "step": f"step {named.get('step')}"}
+        extras = [words[key] for key in named if key in words]
         when = " and ".join(f"{other} is {_either(v)}" for other, v in parameter.when.items())
         kind = type(parameter).__name__
         rows.append([name, kind, "; ".join([values, *extras]), when or "always"])

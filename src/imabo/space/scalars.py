@@ -22,6 +22,11 @@ def plain(value: object) -> Scalar:
 
     NumPy scalars and subclasses of the plain types are accepted; ``-0.0`` becomes ``0.0``.
     """
+    # Nearly all values are these already, and a study that is opened has thousands of them.
+    if type(value) is str and value.isascii():
+        return value
+    if type(value) is float and math.isfinite(value):
+        return value + 0.0  # -0.0 + 0.0 is 0.0
     if value is None:
         return None
     if isinstance(value, bool | np.bool_):
@@ -40,7 +45,7 @@ def plain(value: object) -> Scalar:
         number = float(value)
         if not math.isfinite(number):
             raise ValueError("NaN and infinity cannot be written as JSON")
-        return number + 0.0  # -0.0 + 0.0 is 0.0
+        return number + 0.0
     raise ValueError(
         f"a value of type {type(value).__name__} is not a string, number, bool or None"
     )

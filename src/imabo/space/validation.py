@@ -68,9 +68,9 @@ def check_forbidden(
 
 
 def _check_names(config: Mapping[Any, Any], names: tuple[str, ...]) -> None:
-    unknown = [name for name in config if not isinstance(name, str) or name not in names]
-    if not unknown:
+    if all(map(names.__contains__, config)):
         return
+    unknown = [name for name in config if not isinstance(name, str) or name not in names]
     known = f"use names among {show(list(names), 200)}"
     odd = sorted(show(name) for name in unknown if not isinstance(name, str))
     if odd:
