@@ -1,6 +1,7 @@
 """Measures what docs/evaluation.md says.
 
-``python -m tests.evaluation.measure lift 400``, ``... guardrail 400``, ``... chosen 100 IMOSS``.
+``python -m tests.evaluation.measure lift 400``, ``... guardrail 400``, ``... margins 400``,
+``... chosen 100 IMOSS``.
 """
 
 from __future__ import annotations
@@ -144,6 +145,30 @@ def measure_guardrail(runs: int) -> None:
               flush=True)  # fmt: skip
 
 
+def measure_margins(runs: int) -> None:
+    """At which rates, shares and margins a loss of 0.1 is found within 1,500 rewards."""
+    rates = (
+        ("0 and 1, 0.6 to 0.5", 0.5, 0.6, None),
+        ("0 and 1, 0.9 to 0.8", 0.8, 0.9, None),
+        ("0 and 1, 0.97 to 0.87", 0.87, 0.97, None),
+        ("0 and 1, 0.12 to 0.02", 0.02, 0.12, None),
+        ("graded, sd 0.25, 0.6 to 0.5", 0.5, 0.6, 3.0),
+    )
+    margins = (0.0, 0.02, 0.05)
+    print(f"| loss of 0.1 | fires within 1,500, with margins {margins} |\n|---|---|")
+    for name, tuned, control, grades in rates:
+        for share in (0.2, 0.5):
+            traffic = list(arrivals(
+                runs, 1_500, (tuned,), control, steady(share), lost=0.0, delay=0.0,
+                concentration=grades))  # fmt: skip
+            parts = []
+            for margin in margins:
+                guardrail = Guardrail(margin=margin)
+                found = [fires_at(evidence(one, guardrail), guardrail.level) for one in traffic]
+                parts.append(f"{100 * np.mean(np.array(found) <= 1500):.0f} %")
+            print(f"| {name}, share {share} | {', '.join(parts)} |", flush=True)
+
+
 def measure_chosen(runs: int, parts: str) -> None:
     print(
         "| space | policy | requests | bias of the plain mean | of the shown mean "
@@ -199,4 +224,5 @@ if __name__ == "__main__":
     if what == "chosen":
         measure_chosen(runs, sys.argv[3])
     else:
-        {"lift": measure_lift, "guardrail": measure_guardrail}[what](runs)
+        measures = {"lift": measure_lift, "guardrail": measure_guardrail, "margins": measure_margins}
+        measures[what](runs)
