@@ -28,6 +28,11 @@ def test_changes_by_hand_are_listed_with_the_newest_first(open_page: OpenPage, a
     api.http.patch(f"{api.path}/arms/1", json={"state": "retired"})
     expect(rows.first).to_contain_text("configuration 1 was retired")
     expect(rows).to_have_count(8)
+    older = page.get_by_role("button", name="Show older ones")
+    older.click()
+    expect(rows).to_have_count(13)
+    expect(rows.last).to_contain_text("the study was created")
+    expect(older).to_be_hidden()
 
 
 @pytest.mark.parametrize("scheme", first(1, ["light", "dark"]))
