@@ -1,6 +1,7 @@
 """Measures what docs/evaluation.md says.
 
-``python -m tests.evaluation.measure lift 400``, ``... guardrail 400``, ``... chosen 100 IMOSS``.
+``python -m tests.evaluation.measure lift 400``, ``... guardrail 400``, ``... margins 200``,
+``... windows 120``, ``... chosen 100 IMOSS``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from imabo.evaluation import chosen, random_serving
+from imabo.evaluation import Lift, chosen, random_serving
 from imabo.evaluation.bets import Floats, log_capital, reach
 from imabo.evaluation.guardrail import EACH, EVERY, FIRST, Guardrail, guardrail_weights
 from imabo.evaluation.lift import NEAR, SPACING
@@ -144,6 +145,55 @@ def measure_guardrail(runs: int) -> None:
               flush=True)  # fmt: skip
 
 
+def measure_margins(runs: int) -> None:
+    """At which rates, shares and margins a loss of 0.1 is found within 1,500 rewards."""
+    rates = (
+        ("0 and 1, 0.6 to 0.5", 0.5, 0.6, None),
+        ("0 and 1, 0.9 to 0.8", 0.8, 0.9, None),
+        ("0 and 1, 0.97 to 0.87", 0.87, 0.97, None),
+        ("0 and 1, 0.12 to 0.02", 0.02, 0.12, None),
+        ("graded, sd 0.25, 0.6 to 0.5", 0.5, 0.6, 3.0),
+    )
+    margins = (0.0, 0.02, 0.05)
+    print(f"| loss of 0.1 | fires within 1,500, with margins {margins} |\n|---|---|")
+    for name, tuned, control, grades in rates:
+        for share in (0.2, 0.5):
+            traffic = list(arrivals(
+                runs, 1_500, (tuned,), control, steady(share), lost=0.0, delay=0.0,
+                concentration=grades))  # fmt: skip
+            parts = []
+            for margin in margins:
+                guardrail = Guardrail(margin=margin)
+                found = [fires_at(evidence(one, guardrail), guardrail.level) for one in traffic]
+                parts.append(f"{100 * np.mean(np.array(found) <= 1500):.0f} %")
+            print(f"| {name}, share {share} | {', '.join(parts)} |", flush=True)
+
+
+def measure_windows(runs: int) -> None:
+    """How often the relative lift, that of each day and that of the last rewards are covered."""
+    print("| traffic | relative | by day | last 500 rewards |\n|---|---|---|---|")
+    worlds = (("near 1/2, share 0.1", NEAR_HALF, 0.5, 0.1), ("rare, share 0.2", RARE, 0.02, 0.2))
+    for name, arms, control, share in worlds:
+        held: dict[str, list[bool]] = {"relative": [], "by day": [], "last": []}
+        for one in arrivals(runs, 4_000, arms, control, steady(share), seed=77):
+            n = len(one.reward)
+            days = np.arange(n) * 4 // n
+            outcomes = [o._replace(day=int(d)) for o, d in zip(one.outcomes(), days, strict=True)]
+            lift = Lift().update(outcomes)
+            true = float(one.lift.mean()) / control
+            found = [("relative", lift.estimate().relative_interval, true)]
+            for day, part in lift.by_day().items():
+                found.append(("by day", part.interval, float(one.lift[days == day].mean())))
+            part = lift.last(500)
+            recent = one.lift[n - part.n_tuned - part.n_control :]
+            found.append(("last", part.interval, float(recent.mean())))
+            for what, ends, truth in found:
+                if ends is not None:
+                    held[what].append(ends[0] <= truth <= ends[1])
+        cells = [f"{100 * np.mean(kept):.1f} % of {len(kept)}" for kept in held.values()]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
 def measure_chosen(runs: int, parts: str) -> None:
     print(
         "| space | policy | requests | bias of the plain mean | of the shown mean "
@@ -199,4 +249,8 @@ if __name__ == "__main__":
     if what == "chosen":
         measure_chosen(runs, sys.argv[3])
     else:
-        {"lift": measure_lift, "guardrail": measure_guardrail}[what](runs)
+        measures = {
+            "lift": measure_lift, "guardrail": measure_guardrail, "margins": measure_margins,
+            "windows": measure_windows,
+        }  # fmt: skip
+        measures[what](runs)

@@ -35,7 +35,8 @@ def add_parser(
 ) -> None:
     """Add ``webhook`` to the command line, with the sources of settings that servers have."""
     webhook = commands.add_parser(
-        "webhook", help="tell other services what happens: add, list, remove, deliveries, again, test"
+        "webhook",
+        help="tell other services what happens: add, list, remove, deliveries, again, test",
     )
     parts = webhook.add_subparsers(required=True, metavar="command")
 

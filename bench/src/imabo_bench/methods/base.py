@@ -12,7 +12,6 @@ import numpy as np
 from imabo.space import Config
 from imabo_bench.problems.base import Problem
 
-
 # Rounds that every run reports at, and where it says all that it shows.
 ROUND_NUMBERS: Final = (100, 300, 500, 1000, 1500, 2500, 3000, 5000, 10_000, 18_000, 50_000)
 

@@ -128,8 +128,8 @@ METHODS = (
     ),
     Controlled(
         "imoss-control-5",
-        "IMOSS with Mutate and 5 % of the requests for a control",
-        IMOSS(index="kl"),
+        "imoss-mutate with 5 % of the requests for a control",
+        IMOSS(),
         Mutate(),
         has_probe=False,
         share=0.05,

@@ -4,7 +4,9 @@ import { read, studyPath } from "./api.js";
 import { ICONS, h, icon, setChildren } from "./dom.js";
 import { moment } from "./format.js";
 
-const MOST = 8;
+const FEW = 8; // that are shown at first
+const MORE = 20; // with each click
+const MOST = 1000;
 const LOUD = new Set(["rolled back", "resumed", "infeasible", "feasible"]); // what someone should see
 
 export class Happened {
@@ -13,18 +15,26 @@ export class Happened {
     this.study = study;
     this.find = find;
     this.rows = new Map(); // kept by what they say, so that nothing flickers
+    this.limit = FEW;
     this.list = h("ol", { class: "happened" });
-    this.element = h("section", { class: "card", "aria-label": "What happened" }, h("h3", {}, "What happened"), this.list);
+    this.more = h("button", { type: "button", class: "small", hidden: true, on: { click: () => this.older() } }, "Show older ones");
+    this.element = h("section", { class: "card", "aria-label": "What happened" }, h("h3", {}, "What happened"), this.list, this.more);
   }
 
   async refresh() {
-    const { events } = await read(studyPath(this.study, `/events?limit=${MOST}`));
+    const { events, next } = await read(studyPath(this.study, `/events?limit=${this.limit}`));
+    this.more.hidden = next === null || this.limit >= MOST;
     const kept = new Map(events.reverse().map((event) => {
       const key = `${event.at} ${event.text}`;
       return [key, this.rows.get(key) ?? row(event, this.find)];
     }));
     this.rows = kept;
     setChildren(this.list, ...kept.values());
+  }
+
+  older() {
+    this.limit = Math.min(this.limit + MORE, MOST);
+    return this.refresh();
   }
 }
 
