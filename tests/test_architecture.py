@@ -229,8 +229,17 @@ def test_nothing_optional_is_imported_at_the_top_of_a_module_but_at_home() -> No
 
 @pytest.mark.parametrize(
     "library",
-    ["httpx", "litellm", "openfeature", "psycopg", "rich", "shtab", "sqlalchemy", "starlette"]
-    + ["uvicorn"],
+    [
+        "httpx",
+        "litellm",
+        "openfeature",
+        "psycopg",
+        "rich",
+        "shtab",
+        "sqlalchemy",
+        "starlette",
+        "uvicorn",
+    ],
 )
 def test_a_library_with_a_home_is_used_nowhere_else(library: str) -> None:
     wrong = [

@@ -19,8 +19,9 @@ from imabo import cli
 from imabo.gateway import make_app, read_settings
 from imabo.server.settings import Settings
 from tests.docs.application import application
+from tests.docs.assistant import Assistant
 from tests.docs.pages import ADDRESS, APPLICATION, DATABASE, FILE, GATEWAY, MODEL, Block, blocks
-from tests.gateway.upstream import Running, Stub
+from tests.gateway.upstream import Running
 from tests.server.running import RunningServer
 
 # Programs that a console block may show and that are not run: they would change the machine.
@@ -53,7 +54,7 @@ class RunningPage:
             if one.kind in ("python", "console") or FILE.match(one.text) is not None
         ]
         if any(MODEL in one.text for one in self.blocks):
-            self._places[MODEL] = stack.enter_context(Running(Stub().app)).url
+            self._places[MODEL] = stack.enter_context(Running(Assistant().app)).url
         if not any("imabo serve" in one.text for one in self.blocks) and any(
             ADDRESS in one.text for one in self.blocks
         ):

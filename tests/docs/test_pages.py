@@ -16,7 +16,12 @@ from tests.docs.pages import DATABASE, DOCS, PAGES, ROOT, blocks, name_of
 from tests.docs.running import RunningPage
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
-RUN = [page for page in PAGES if any(one.kind in ("python", "console") for one in blocks(page))]
+RUN_APART = ("recipes.md", "litellm.md")  # by test_apart.py, in a process of their own
+RUN = [
+    page
+    for page in PAGES
+    if page.name not in RUN_APART and any(one.kind in ("python", "console") for one in blocks(page))
+]
 
 
 @pytest.mark.parametrize("page", RUN, ids=name_of)

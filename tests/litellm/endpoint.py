@@ -1,4 +1,4 @@
-"""Servers of the OpenAI API on loopback, one a deployment, each completion with an id of its own."""
+"""Servers of the OpenAI API on loopback, one a deployment; each completion has its own id."""
 
 from __future__ import annotations
 

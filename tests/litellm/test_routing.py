@@ -18,6 +18,7 @@ import pytest
 from imabo import AsyncClient, Choice, Client, Float, Int, Signal, Space, Study
 from imabo.errors import InvalidSetting
 from imabo.gateway import make_app, read_settings
+from tests.docs.pages import DOCS
 from tests.gateway.upstream import Running, Stub
 from tests.litellm.endpoint import Endpoint
 from tests.server.running import RunningServer
@@ -168,9 +169,7 @@ def test_what_the_caller_sets_wins_and_metadata_may_be_used_again(
     router, _ = route(study)
     metadata: dict[str, Any] = {}
     for _ in range(3):
-        router.completion(
-            model="support", messages=MESSAGES, temperature=0.125, metadata=metadata
-        )
+        router.completion(model="support", messages=MESSAGES, temperature=0.125, metadata=metadata)
     assert study.n_pulls == 3
     sent = [body for one in endpoints.values() for body in one.seen]
     assert [body["temperature"] for body in sent] == [0.125] * 3
@@ -224,9 +223,7 @@ def test_a_service_with_the_asyncio_client(route: Any) -> None:
             study = await client.create("remote", SPACE, seed=0, signals=SIGNALS)
             router, routing = route(study, deadline_s=10.0)
             metadata = {"imabo_key": "r-1"}
-            answer = await router.acompletion(
-                model="support", messages=MESSAGES, metadata=metadata
-            )
+            answer = await router.acompletion(model="support", messages=MESSAGES, metadata=metadata)
             routing.tell(answer.id, 1.0)
             ends_at = time.monotonic() + 20.0
             pull = await study.pull(key="r-1")
@@ -293,6 +290,14 @@ def test_a_group_that_the_router_does_not_have(
         ImaboRouting(router, {"answers": study})
 
 
+def test_every_public_name_is_in_the_reference(litellm: ModuleType) -> None:
+    import imabo.litellm as ours
+
+    page = (DOCS / "reference" / "integrations.md").read_text(encoding="utf-8")
+    assert [name for name in ours.__all__ if f"::: imabo.litellm.{name}\n" not in page] == []
+    assert ours.__all__
+
+
 @pytest.mark.parametrize("module", ["logger", "routing"])
 def test_the_examples_in_docstrings_run(
     litellm: ModuleType, module: str, monkeypatch: pytest.MonkeyPatch
@@ -303,9 +308,7 @@ def test_the_examples_in_docstrings_run(
     assert done.attempted > 5
 
 
-def test_the_router_works_through_the_gateway(
-    litellm: ModuleType, tmp_path: Any
-) -> None:
+def test_the_router_works_through_the_gateway(litellm: ModuleType, tmp_path: Any) -> None:
     store = f"sqlite:///{tmp_path}/imabo.db"
     space = Space(model=Choice("small", "large"), temperature=Float(0.0, 1.0))
     with Study.create("support-answers", space, store=store), Running(Stub().app) as upstream:

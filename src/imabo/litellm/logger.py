@@ -123,9 +123,9 @@ class ImaboLogger(CustomLogger):  # type: ignore[misc]  # its types are not look
         if mark is None:
             return []
         told: list[tuple[Mark, float | None, Mapping[str, float]]] = []
-        if self._calls.is_first(mark) and not kwargs.get("cache_hit"):
-            if signals := signals_of(kwargs, response, start, end):
-                told.append((mark, None, signals))
+        signals = signals_of(kwargs, response, start, end)
+        if signals and not kwargs.get("cache_hit") and self._calls.is_first(mark):
+            told.append((mark, None, signals))
         if waiting is not None:
             told.append((mark, *waiting))
         return told
@@ -173,14 +173,14 @@ class Calls:
         with self._lock:
             if completion in self._marks:
                 if self._marks[completion] is None:
-                    _log.info("completion %r was no study's choice: its reward is dropped", completion)
+                    _log.info(
+                        "completion %r was no study's choice: its reward is dropped", completion
+                    )
                 return self._marks[completion]
             _put(self._waiting, completion, (reward, dict(signals)), self._most)
             return None
 
-    def ended(
-        self, completion: str, mark: Mark | None
-    ) -> tuple[float, Mapping[str, float]] | None:
+    def ended(self, completion: str, mark: Mark | None) -> tuple[float, Mapping[str, float]] | None:
         """Remember whose it was; the reward that waited for it."""
         with self._lock:
             _put(self._marks, completion, mark, self._most)

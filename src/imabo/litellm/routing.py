@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from litellm.router import CustomRoutingStrategyBase, Router
@@ -44,8 +46,8 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
         router: The router; its own strategy stays for what no study chooses.
         studies: The study of each model group.
         deployment: The parameter that names the deployment.
-        fields: Which field of the call each other parameter sets; those that are named as a field
-            (``temperature``, ``top_p``, ``max_tokens``, ``reasoning_effort``, ...) need not be here.
+        fields: Which field of the call each other parameter sets; those that are named as one
+            (``temperature``, ``top_p``, ``max_tokens``, ``reasoning_effort``, ...) need no entry.
         deadline_s: How long an ask of a client may take, in seconds.
         on_error: The reward of a pull whose deployment failed; none by default.
 
@@ -178,7 +180,7 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
             return None
         said[_CHOSEN] = call
         key = said.get(KEY)
-        return source, key if isinstance(key, str) and key else None, said.get(CONTEXT)
+        return source, key if isinstance(key, str) and key else None, _read(said.get(CONTEXT))
 
     def _named(self, group: str, pull: Pull) -> dict[str, Any] | None:
         """The deployment that a configuration names; None where it cannot be used now."""
@@ -220,7 +222,7 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
         if not deployments:
             why = "the router has no deployment of that model_name"
             raise InvalidSetting(f"studies names {show(group)}", why, "correct it")
-        for name, parameter in (() if space is None else space.parameters.items()):
+        for name, parameter in () if space is None else space.parameters.items():
             if name == self._deployment:
                 known = [names for one in deployments for names in _names(one)]
                 values = parameter.choices if isinstance(parameter, Choice) else (None,)
@@ -233,6 +235,14 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
                 what = f"the parameter {name!r} of {group!r} sets nothing"
                 why = "it is neither the deployment nor a field that is known"
                 raise InvalidSetting(what, why, f"say which: fields={{{name!r}: 'temperature'}}")
+
+
+def _read(context: object) -> object:
+    """A context; metadata that other servers see as well has it as JSON in a text."""
+    if isinstance(context, str):
+        with suppress(ValueError):
+            return json.loads(context)
+    return context
 
 
 def _names(deployment: Mapping[str, Any]) -> list[Scalar]:

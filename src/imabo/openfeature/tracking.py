@@ -71,7 +71,6 @@ class Event:
         source.tell(name, self.value if self.is_reward else None, wanted)
 
 
-
 def checked_rewards(rewards: Mapping[str, float | None]) -> dict[str, float | None]:
     """The events that are rewards, each with the value of one that carries none.
 
