@@ -20,6 +20,11 @@ export interface ClientOptions {
   outboxSize?: number;
   /** How long `close` and the end of the program wait for what is to be sent: 5 by default. */
   flushS?: number;
+  /**
+   * Whether SIGTERM, where the program has no handler of its own, sends what waits before it ends
+   * a Node program: true by default.
+   */
+  handleSigterm?: boolean;
   /** Instead of the global one. */
   fetch?: Fetch;
   /** Where trouble is reported, each kind at most once a minute: the console by default. */
@@ -58,7 +63,8 @@ export class Client {
   readonly #session: Session;
 
   constructor(url: string, options: ClientOptions = {}) {
-    const { key, timeoutS = 5, retries = 3, outboxSize = 10_000, flushS = 5, log = toConsole } = options;
+    const { key, timeoutS = 5, retries = 3, outboxSize = 10_000, log = toConsole } = options;
+    const { flushS = 5, handleSigterm = true } = options;
     this.url = checkedUrl(url);
     checkNumber("timeoutS", timeoutS, 0.001, 86_400);
     checkNumber("flushS", flushS, 0, 86_400);
@@ -66,7 +72,7 @@ export class Client {
     checkNumber("outboxSize", outboxSize, 1, 1_000_000_000, true);
     const fetch: Fetch = options.fetch ?? ((to, init) => globalThis.fetch(to, init));
     const service = { url: this.url, headers: keyHeader(key), timeoutS, retries, fetch };
-    this.#session = new Session(service, outboxSize, flushS, log);
+    this.#session = new Session(service, outboxSize, { flushS, handleSigterm }, log);
   }
 
   /** Start a study, or go on with the same one when it exists. */

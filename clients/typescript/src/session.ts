@@ -12,6 +12,7 @@ export class Session {
   readonly outbox: Outbox;
   readonly breaker: Breaker;
   readonly flushS: number;
+  readonly handleSigterm: boolean;
   readonly log: Log;
   /** Whose pulls have ids that start so. A study that was made again has another token. */
   readonly tokens = new Map<string, string>();
@@ -20,8 +21,14 @@ export class Session {
   readonly #dropped = new Trouble();
   #isClosed = false;
 
-  constructor(service: Target, outboxSize: number, flushS: number, log: Log) {
-    this.flushS = flushS;
+  constructor(
+    service: Target,
+    outboxSize: number,
+    ending: { flushS: number; handleSigterm: boolean },
+    log: Log,
+  ) {
+    this.flushS = ending.flushS;
+    this.handleSigterm = ending.handleSigterm;
     this.service = service;
     this.log = log;
     this.outbox = new Outbox(outboxSize, (call) => attempt(service, call, service.timeoutS), log);

@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { Client, type ClientOptions } from "../src/index.js";
 
-// The environment that imabo is installed in; tests/clients gives it.
-const PYTHON = process.env.IMABO_PYTHON ?? "python3";
+// The environment that imabo is installed in; tests/typescript gives it.
+const OURS = new URL("../../../.venv/bin/python", import.meta.url).pathname;
+const PYTHON = process.env.IMABO_PYTHON ?? (existsSync(OURS) ? OURS : "python3");
 
 /** A real `imabo serve` on a SQLite file; it may be killed and started again at its address. */
 export class Serving {
