@@ -43,9 +43,8 @@ type InPath<O> = O extends { parameters: { path: infer T } } ? { path: T } : { p
 type InQuery<O> = O extends { parameters: { query?: infer T } } ? { query?: T } : { query?: never };
 type InBody<O> = O extends { requestBody: { content: { "application/json": infer T } } }
   ? { body: T }
-  : O extends { requestBody?: { content: { "application/json": infer T } } }
-    ? { body?: T }
-    : { body?: never };
+  : O extends { requestBody?: { content: { "application/json": infer T } } } ? { body?: T }
+  : { body?: never };
 /** The rest of the arguments: needed where the operation has a path to fill in, or a body. */
 type Given<O> = O extends { parameters: { path: object } } | { requestBody: object }
   ? [options: InPath<O> & InQuery<O> & InBody<O>]
@@ -116,7 +115,10 @@ export class Client {
     path: P,
     ...[given]: Given<paths[P][M]>
   ): Promise<JsonOf<paths[P][M]>> {
-    const { path: names = {}, query = {}, body } = (given ?? {}) as Record<string, object | undefined>;
+    const { path: names = {}, query = {}, body } = (given ?? {}) as Record<
+      string,
+      object | undefined
+    >;
     const values = names as Record<string, unknown>;
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, values[name]));
     const search = new URLSearchParams();
@@ -168,7 +170,13 @@ function segment(name: string, value: unknown): string {
   return /^\.+$/.test(text) ? text.replaceAll(".", "%2E") : encodeURIComponent(text);
 }
 
-function checkNumber(name: string, value: unknown, low: number, high: number, isWhole = false): void {
+function checkNumber(
+  name: string,
+  value: unknown,
+  low: number,
+  high: number,
+  isWhole = false,
+): void {
   const isGood = typeof value === "number" && low <= value && value <= high;
   if (!isGood || (isWhole && !Number.isInteger(value))) {
     const kind = isWhole ? "an integer" : "a number";
@@ -203,7 +211,12 @@ function keyHeader(key: string | undefined): Record<string, string> {
 }
 
 function refused(name: string, value: unknown, why: string): ImaboError {
-  return new ImaboError("invalid_setting", `${name} is ${show(value)}`, why, `pass another ${name}`);
+  return new ImaboError(
+    "invalid_setting",
+    `${name} is ${show(value)}`,
+    why,
+    `pass another ${name}`,
+  );
 }
 
 function toConsole(level: "info" | "warn", text: string): void {

@@ -90,7 +90,10 @@ export class ImaboProvider implements Provider {
     }
     for (const flag of Object.keys(options.flags ?? {})) {
       if (this.#placeOf(flag) === undefined) {
-        throw invalid(`flags has '${flag}'`, "it must name a study, or a parameter as study.parameter");
+        throw invalid(
+          `flags has '${flag}'`,
+          "it must name a study, or a parameter as study.parameter",
+        );
       }
     }
   }
@@ -102,7 +105,8 @@ export class ImaboProvider implements Provider {
         await this.#look(study);
       } catch (error) {
         this.#isFailing = true; // the first flag that is resolved makes it ready
-        const isFatal = error instanceof ImaboError && /^(unauthorized|forbidden)$/.test(error.code);
+        const isFatal = error instanceof ImaboError &&
+          /^(unauthorized|forbidden)$/.test(error.code);
         const message = String(error instanceof Error ? error.message : error);
         throw isFatal ? new ProviderFatalError(message) : new GeneralError(message);
       }
@@ -127,7 +131,11 @@ export class ImaboProvider implements Provider {
     return this.#resolve("number", flag, fallback, context);
   }
 
-  resolveObjectEvaluation<T extends JsonValue>(flag: string, fallback: T, context: EvaluationContext) {
+  resolveObjectEvaluation<T extends JsonValue>(
+    flag: string,
+    fallback: T,
+    context: EvaluationContext,
+  ) {
     return this.#resolve("object", flag, fallback, context);
   }
 
@@ -160,12 +168,15 @@ export class ImaboProvider implements Provider {
           return isDeclared && isNumber(one[1]);
         }),
       );
-      const told =
-        isReward && isNumber(value)
-          ? [study.tell(whose, value, { signals, wait: false })]
-          : Object.entries(signals).map(([name, one]) => study.signal(whose, name, one, { wait: false }));
+      const told = isReward && isNumber(value)
+        ? [study.tell(whose, value, { signals, wait: false })]
+        : Object.entries(signals).map(([name, one]) =>
+          study.signal(whose, name, one, { wait: false })
+        );
       for (const one of told) {
-        one.catch((error: unknown) => this.#say(`study '${study.name}' refused '${event}': ${error}`));
+        one.catch((error: unknown) =>
+          this.#say(`study '${study.name}' refused '${event}': ${error}`)
+        );
       }
     }
   }
@@ -187,7 +198,10 @@ export class ImaboProvider implements Provider {
     const place = this.#placeOf(flag);
     if (place === undefined) {
       const names = [...this.#studies.keys()].join(", ");
-      return failed(ErrorCode.FLAG_NOT_FOUND, `'${flag}' names no study, nor a parameter of ${names}`);
+      return failed(
+        ErrorCode.FLAG_NOT_FOUND,
+        `'${flag}' names no study, nor a parameter of ${names}`,
+      );
     }
     const { study, parameter } = place;
     if ((kind === "object") !== (parameter === undefined)) {
@@ -210,7 +224,10 @@ export class ImaboProvider implements Provider {
     if (key === undefined && parameter !== undefined) {
       // Each parameter would come from another pull: nobody's configuration.
       const what = this.#options.key ?? "targetingKey";
-      return failed(ErrorCode.TARGETING_KEY_MISSING, `the context has no text '${what}', which names the request`);
+      return failed(
+        ErrorCode.TARGETING_KEY_MISSING,
+        `the context has no text '${what}', which names the request`,
+      );
     }
     const pull = await this.#pullOf(study, key, context);
     if (pull instanceof ImaboError) return failed(codeOf(pull), pull.message);
@@ -230,7 +247,10 @@ export class ImaboProvider implements Provider {
       return { value: fallback, reason: StandardResolutionReasons.DEFAULT, flagMetadata };
     }
     if (typeof value !== kind) {
-      return failed(ErrorCode.TYPE_MISMATCH, `'${flag}' is ${JSON.stringify(value)}, which is no ${kind}`);
+      return failed(
+        ErrorCode.TYPE_MISMATCH,
+        `'${flag}' is ${JSON.stringify(value)}, which is no ${kind}`,
+      );
     }
     return { ...details, value: value as T };
   }
@@ -287,7 +307,8 @@ export class ImaboProvider implements Provider {
         if (!(found instanceof ImaboError)) return;
         made.failedAt = now();
         // With another context it may go well.
-        const isMine = codeOf(found) === ErrorCode.INVALID_CONTEXT && this.#requests.get(id) === made;
+        const isMine = codeOf(found) === ErrorCode.INVALID_CONTEXT &&
+          this.#requests.get(id) === made;
         if (isMine) this.#requests.delete(id);
       });
     }
@@ -306,7 +327,10 @@ export class ImaboProvider implements Provider {
     const { attributes, deadlineS } = this.#options;
     const { targetingKey, ...others } = context;
     const kept = Object.entries(others).filter(([name]) => attributes?.includes(name) !== false);
-    const stored = { ...(targetingKey && { targeting_key: targetingKey }), ...Object.fromEntries(kept) };
+    const stored = {
+      ...(targetingKey && { targeting_key: targetingKey }),
+      ...Object.fromEntries(kept),
+    };
     const asked = await study.attempt(1, {
       ...(Object.keys(stored).length > 0 && { context: stored }),
       ...(key !== undefined && { key }),
@@ -324,7 +348,10 @@ export class ImaboProvider implements Provider {
   async #look(study: AnyStudy): Promise<void> {
     let cancel = (): void => undefined;
     const late = new Promise<never>((_, reject) => {
-      cancel = after(LOOK_S, () => reject(new Error(`no answer of study '${study.name}' within ${LOOK_S} s`)));
+      cancel = after(
+        LOOK_S,
+        () => reject(new Error(`no answer of study '${study.name}' within ${LOOK_S} s`)),
+      );
     });
     const facts = study.facts();
     try {
@@ -344,8 +371,9 @@ export class ImaboProvider implements Provider {
   #note(error: ImaboError | undefined): void {
     if (this.#isFailing === (error !== undefined)) return;
     this.#isFailing = error !== undefined;
-    if (error === undefined) this.events.emit(ProviderEvents.Ready, { message: "configurations come again" });
-    else this.events.emit(ProviderEvents.Error, { message: error.message });
+    if (error === undefined) {
+      this.events.emit(ProviderEvents.Ready, { message: "configurations come again" });
+    } else this.events.emit(ProviderEvents.Error, { message: error.message });
   }
 
   #say(text: string): void {

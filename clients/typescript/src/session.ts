@@ -1,8 +1,8 @@
 import { type ImaboError } from "./errors.js";
-import { type Call, type Target, attempt, deliver, read } from "./http.js";
-import { forgetAtEnd, flushAtEnd } from "./lifetime.js";
-import { type Log, Outbox, type Report, closed } from "./outbox.js";
-import { Breaker, Trouble, now } from "./pauses.js";
+import { attempt, type Call, deliver, read, type Target } from "./http.js";
+import { flushAtEnd, forgetAtEnd } from "./lifetime.js";
+import { closed, type Log, Outbox, type Report } from "./outbox.js";
+import { Breaker, now, Trouble } from "./pauses.js";
 
 const MOST_KEYS = 100_000; // of asks that were answered with a default; the oldest are forgotten
 

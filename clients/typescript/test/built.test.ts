@@ -33,7 +33,9 @@ function programOf(text: string): string {
 /** Run a program in a process of its own; what it prints. */
 async function run(text: string): Promise<{ out: string; errors: string }> {
   const program = [programOf(text)];
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, program, { timeout: 25_000 });
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, program, {
+    timeout: 25_000,
+  });
   return { out: stdout, errors: stderr };
 }
 
@@ -77,13 +79,23 @@ describe("the end of a program", () => {
 
   test.each([
     ["sends what waits, and dies of it", "", null, "SIGTERM", 1],
-    ["is the program's own, where it has a handler", "process.on('SIGTERM', () => process.exit(7));", 7, null, 0],
+    [
+      "is the program's own, where it has a handler",
+      "process.on('SIGTERM', () => process.exit(7));",
+      7,
+      null,
+      0,
+    ],
   ])("by SIGTERM %s", async (_, handler, status, signal, nRewards) => {
     const proxy = await Proxy.start(url);
     proxy.fault = () => ({ status: 503 });
     const study = await client.create(fresh(), { model: choice(["small", "large"]) });
-    const told = `void client.study("${study.name}").tell("${(await study.ask()).id}", 1, { wait: false });`;
-    const program = programOf(begin(proxy.url, 10, `${told} ${handler} setInterval(() => undefined, 1000);`));
+    const told = `void client.study("${study.name}").tell("${
+      (await study.ask()).id
+    }", 1, { wait: false });`;
+    const program = programOf(
+      begin(proxy.url, 10, `${told} ${handler} setInterval(() => undefined, 1000);`),
+    );
     const running = spawn(process.execPath, [program], { stdio: "ignore" });
     const ended = once(running, "exit");
     await until(() => proxy.seen.length > 0);
@@ -95,7 +107,10 @@ describe("the end of a program", () => {
   });
 
   test("waits no longer than it may for a service that is away, and says what is lost", async () => {
-    const server = createServer((_, response) => response.writeHead(503).end()).listen(0, "127.0.0.1");
+    const server = createServer((_, response) => response.writeHead(503).end()).listen(
+      0,
+      "127.0.0.1",
+    );
     await once(server, "listening");
     const away = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { errors } = await run(begin(away, 0.5, `await client.study("s").tell("token-1", 1);`));

@@ -26,7 +26,14 @@ export class Serving {
   async start(): Promise<void> {
     const port = this.url === "" ? "0" : new URL(this.url).port;
     const store = `sqlite:///${join(this.folder, "imabo.db")}`;
-    const command = ["-m", "imabo.cli", "serve", `--store=${store}`, `--port=${port}`, "--no-proposals"];
+    const command = [
+      "-m",
+      "imabo.cli",
+      "serve",
+      `--store=${store}`,
+      `--port=${port}`,
+      "--no-proposals",
+    ];
     this.#process = spawn(PYTHON, command, { stdio: ["ignore", "pipe", "inherit"] });
     for await (const line of createInterface({ input: this.#process.stdout! })) {
       this.url = line.replace("imabo serves ", "").trim();
