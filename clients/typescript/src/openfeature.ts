@@ -47,6 +47,7 @@ export interface ProviderOptions {
 const MOST = 10_000; // requests that are remembered; the oldest are forgotten, and asked for again
 const FAILED_S = 60; // that a request without a pull stays without one
 const LOOK_S = 3; // that a look at a study may take
+const AGAIN_S = 60; // between two looks at a study whose space does not have a flag
 
 type Kind = "boolean" | "string" | "number" | "object";
 interface Entry {
@@ -59,6 +60,7 @@ interface Place {
 }
 /** What a look at a study found. */
 interface Declared {
+  readonly at: number;
   readonly signals: ReadonlySet<string>;
   readonly parameters: ReadonlyMap<string, SpaceDocument["parameters"][number]>;
 }
@@ -208,16 +210,10 @@ export class ImaboProvider implements Provider {
       const whole = "a study is an object, a parameter of it a string, a number or a boolean";
       return failed(ErrorCode.TYPE_MISMATCH, `'${flag}' is no ${kind}: ${whole}`);
     }
-    const declared = this.#declared.get(study.name)?.parameters;
-    if (parameter !== undefined && declared !== undefined) {
-      const known = declared.get(parameter);
-      if (known === undefined) {
-        const names = [...declared.keys()].join(", ");
-        return failed(ErrorCode.FLAG_NOT_FOUND, `'${flag}' is no parameter; there are ${names}`);
-      }
-      const values = known.type === "choice" ? known.values : [known.low];
-      if (!values.some((value) => typeof value === kind)) {
-        return failed(ErrorCode.TYPE_MISMATCH, `no value of '${flag}' is a ${kind}`);
+    if (parameter !== undefined) {
+      const strange = await this.#strange(study, parameter, kind);
+      if (strange !== undefined) {
+        return failed(strange, `study '${study.name}' has no ${kind} '${parameter}'`);
       }
     }
     const key = this.#keyOf(context);
@@ -240,7 +236,7 @@ export class ImaboProvider implements Provider {
     };
     const variant = `arm-${pull.arm}`;
     const details = { variant, reason: StandardResolutionReasons.SPLIT, flagMetadata };
-    if (parameter === undefined) return { ...details, value: pull.config as T };
+    if (parameter === undefined) return { ...details, value: { ...pull.config } as T };
     const value: Scalar | undefined = pull.config[parameter];
     if (value === undefined) {
       // The parameter is not active in this configuration: nothing is wrong.
@@ -253,6 +249,21 @@ export class ImaboProvider implements Provider {
       );
     }
     return { ...details, value: value as T };
+  }
+
+  /** Why a parameter cannot have a value of a type, as far as the space is known. */
+  async #strange(study: AnyStudy, parameter: string, kind: Kind): Promise<ErrorCode | undefined> {
+    const judged = (): ErrorCode | undefined => {
+      const known = this.#declared.get(study.name)?.parameters;
+      const found = known?.get(parameter);
+      if (found === undefined) return known && ErrorCode.FLAG_NOT_FOUND;
+      const values = found.type === "choice" ? found.values : [found.low];
+      return values.some((value) => typeof value === kind) ? undefined : ErrorCode.TYPE_MISMATCH;
+    };
+    const isOld = now() - (this.#declared.get(study.name)?.at ?? Infinity) > AGAIN_S;
+    // The space may have changed since.
+    if (judged() !== undefined && isOld) await this.#look(study).catch(() => undefined);
+    return judged();
   }
 
   /** The study that a flag names, and which parameter of it; names may have dots themselves. */
@@ -358,6 +369,7 @@ export class ImaboProvider implements Provider {
       const { signals, space } = await Promise.race([facts, late]);
       const { parameters } = space as unknown as SpaceDocument;
       this.#declared.set(study.name, {
+        at: now(),
         signals: new Set(Object.keys(signals ?? {})),
         parameters: new Map(parameters.map((one) => [one.name, one])),
       });

@@ -4,9 +4,10 @@ import {
   OpenFeature,
   ProviderEvents,
 } from "@openfeature/server-sdk";
-import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 
 import { choice, type Client, float, int } from "../src/index.js";
+import { spaceOf } from "../src/space.js";
 import { ImaboProvider, type ProviderOptions } from "../src/openfeature.js";
 import { Proxy } from "./proxy.js";
 import { fresh, quiet, until } from "./serving.js";
@@ -158,6 +159,23 @@ describe("flags", () => {
     // A whole configuration is one pull, whoever asks.
     expect((await flags.getObjectDetails(name, {}, {})).reason).toBe("SPLIT");
   });
+});
+
+test("a parameter that is added later has a flag, a minute later at most", async ({ onTestFinished }) => {
+  const { study, flags } = await begun();
+  const flag = `${study.name}.size`;
+  const before = await flags.getNumberDetails(flag, -1, { targetingKey: "one" });
+  expect(before.errorCode).toBe(ErrorCode.FLAG_NOT_FOUND);
+  await client.request("patch", "/v1/studies/{study}", {
+    path: { study: study.name },
+    body: { space: spaceOf({ ...SPACE, size: int(1, 9) }) },
+  });
+  const moment = performance.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => moment + 61_000);
+  onTestFinished(() => clock.mockRestore());
+  const later = await flags.getNumberDetails(flag, -1, { targetingKey: "two" });
+  expect([later.errorCode, later.reason]).toEqual([undefined, "SPLIT"]);
+  expect(await flags.getNumberValue("nowhere.size", -1, { targetingKey: "two" })).toBe(-1);
 });
 
 describe("events", () => {
