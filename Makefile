@@ -17,7 +17,7 @@ GROUPS := --dist loadgroup --no-loadscope-reorder
 PIP := -m pip install -q --disable-pip-version-check
 
 .PHONY: setup demo demo-rag demo-gateway test test-fast test-long test-bare test-oldest test-rag-model \
-	docs browser load-tool lint lint-page types bench-engine bench-toy bench-service bench-gateway chaos \
+	docs browser load-tool lint lint-page lint-typescript types bench-engine bench-toy bench-service bench-gateway chaos \
 	test-postgres-versions test-typescript wheels clean
 
 # What the fast loop needs: a minute. `make test` installs the rest.
@@ -75,7 +75,7 @@ browser:
 		|| { echo "WARNING: no chromium and no way to install it: the page is not tested"; \
 			[ -z "$$CI" ]; }
 
-lint: $(SETUP) lint-page
+lint: $(SETUP) lint-page lint-typescript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
@@ -85,6 +85,14 @@ lint-page: export DENO_NO_UPDATE_CHECK = 1
 lint-page: $(SETUP)
 	$(BIN)/deno check --quiet --no-remote --config tools/page.json src/imabo/server/page/*.js
 	$(BIN)/deno lint --quiet --config tools/page.json src/imabo/server/page
+
+# How the client for TypeScript is written; its own tests check its types.
+TYPESCRIPT := $(addprefix clients/typescript/,src test vitest.config.ts)
+lint-typescript: export DENO_DIR = $(VENV)/.deno
+lint-typescript: export DENO_NO_UPDATE_CHECK = 1
+lint-typescript: $(SETUP)
+	$(BIN)/deno fmt --check --quiet --config tools/typescript.json $(TYPESCRIPT)
+	$(BIN)/deno lint --quiet --config tools/typescript.json $(TYPESCRIPT)
 
 types: $(STAMP)
 	$(BIN)/mypy

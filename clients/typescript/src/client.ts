@@ -20,6 +20,11 @@ export interface ClientOptions {
   outboxSize?: number;
   /** How long `close` and the end of the program wait for what is to be sent: 5 by default. */
   flushS?: number;
+  /**
+   * Whether SIGTERM, where the program has no handler of its own, sends what waits before it ends
+   * a Node program: true by default.
+   */
+  handleSigterm?: boolean;
   /** Instead of the global one. */
   fetch?: Fetch;
   /** Where trouble is reported, each kind at most once a minute: the console by default. */
@@ -38,9 +43,8 @@ type InPath<O> = O extends { parameters: { path: infer T } } ? { path: T } : { p
 type InQuery<O> = O extends { parameters: { query?: infer T } } ? { query?: T } : { query?: never };
 type InBody<O> = O extends { requestBody: { content: { "application/json": infer T } } }
   ? { body: T }
-  : O extends { requestBody?: { content: { "application/json": infer T } } }
-    ? { body?: T }
-    : { body?: never };
+  : O extends { requestBody?: { content: { "application/json": infer T } } } ? { body?: T }
+  : { body?: never };
 /** The rest of the arguments: needed where the operation has a path to fill in, or a body. */
 type Given<O> = O extends { parameters: { path: object } } | { requestBody: object }
   ? [options: InPath<O> & InQuery<O> & InBody<O>]
@@ -58,7 +62,8 @@ export class Client {
   readonly #session: Session;
 
   constructor(url: string, options: ClientOptions = {}) {
-    const { key, timeoutS = 5, retries = 3, outboxSize = 10_000, flushS = 5, log = toConsole } = options;
+    const { key, timeoutS = 5, retries = 3, outboxSize = 10_000, log = toConsole } = options;
+    const { flushS = 5, handleSigterm = true } = options;
     this.url = checkedUrl(url);
     checkNumber("timeoutS", timeoutS, 0.001, 86_400);
     checkNumber("flushS", flushS, 0, 86_400);
@@ -66,7 +71,7 @@ export class Client {
     checkNumber("outboxSize", outboxSize, 1, 1_000_000_000, true);
     const fetch: Fetch = options.fetch ?? ((to, init) => globalThis.fetch(to, init));
     const service = { url: this.url, headers: keyHeader(key), timeoutS, retries, fetch };
-    this.#session = new Session(service, outboxSize, flushS, log);
+    this.#session = new Session(service, outboxSize, { flushS, handleSigterm }, log);
   }
 
   /** Start a study, or go on with the same one when it exists. */
@@ -110,7 +115,10 @@ export class Client {
     path: P,
     ...[given]: Given<paths[P][M]>
   ): Promise<JsonOf<paths[P][M]>> {
-    const { path: names = {}, query = {}, body } = (given ?? {}) as Record<string, object | undefined>;
+    const { path: names = {}, query = {}, body } = (given ?? {}) as Record<
+      string,
+      object | undefined
+    >;
     const values = names as Record<string, unknown>;
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, values[name]));
     const search = new URLSearchParams();
@@ -162,7 +170,13 @@ function segment(name: string, value: unknown): string {
   return /^\.+$/.test(text) ? text.replaceAll(".", "%2E") : encodeURIComponent(text);
 }
 
-function checkNumber(name: string, value: unknown, low: number, high: number, isWhole = false): void {
+function checkNumber(
+  name: string,
+  value: unknown,
+  low: number,
+  high: number,
+  isWhole = false,
+): void {
   const isGood = typeof value === "number" && low <= value && value <= high;
   if (!isGood || (isWhole && !Number.isInteger(value))) {
     const kind = isWhole ? "an integer" : "a number";
@@ -197,7 +211,12 @@ function keyHeader(key: string | undefined): Record<string, string> {
 }
 
 function refused(name: string, value: unknown, why: string): ImaboError {
-  return new ImaboError("invalid_setting", `${name} is ${show(value)}`, why, `pass another ${name}`);
+  return new ImaboError(
+    "invalid_setting",
+    `${name} is ${show(value)}`,
+    why,
+    `pass another ${name}`,
+  );
 }
 
 function toConsole(level: "info" | "warn", text: string): void {

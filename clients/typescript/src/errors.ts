@@ -56,8 +56,8 @@ export function isFault(status: number, error: ImaboError): boolean {
 export function refusalOf(problem: unknown): ImaboError {
   const error = errorOf(problem);
   const status = Number((problem as Problem).status ?? 0);
-  const isLater =
-    TRY_AGAIN.includes(status) || isFault(status, error) || OF_A_STORE.includes(error.code);
+  const isLater = TRY_AGAIN.includes(status) || isFault(status, error) ||
+    OF_A_STORE.includes(error.code);
   return isLater ? new ImaboError("unavailable", error.what, error.why, error.fix) : error;
 }
 

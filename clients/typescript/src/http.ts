@@ -1,5 +1,5 @@
-import { ImaboError, errorOf, isFault, show } from "./errors.js";
-import { Backoff, after, now, sleep } from "./pauses.js";
+import { errorOf, ImaboError, isFault, show } from "./errors.js";
+import { after, Backoff, now, sleep } from "./pauses.js";
 
 /** One request of the API. */
 export interface Call {
@@ -41,7 +41,7 @@ let nRequests = 0;
 export function pathOf(...parts: readonly string[]): string {
   // Dots alone would be taken for a way up.
   const segments = parts.map((part) =>
-    /^\.+$/.test(part) ? part.replaceAll(".", "%2E") : encodeURIComponent(part),
+    /^\.+$/.test(part) ? part.replaceAll(".", "%2E") : encodeURIComponent(part)
   );
   return `/v1/${segments.join("/")}`;
 }
@@ -100,7 +100,7 @@ export async function deliver(
   signal?: AbortSignal,
 ): Promise<Answer> {
   const backoff = new Backoff(0.1, 2);
-  for (let tried = 1; ; tried += 1) {
+  for (let tried = 1;; tried += 1) {
     const timeoutS = Math.min(service.timeoutS, Math.max(deadline - now(), 0.001));
     const reply = await attempt(service, call, timeoutS, signal);
     if (!("failure" in reply) && !TRY_AGAIN.includes(reply.status)) return reply;
@@ -111,7 +111,9 @@ export async function deliver(
       const last = "failure" in reply ? reply.failure : `status ${reply.status}`;
       throw new ImaboError(
         "unavailable",
-        `${call.method} ${call.path} did not get through; it was tried ${tried === 1 ? "once" : `${tried} times`}`,
+        `${call.method} ${call.path} did not get through; it was tried ${
+          tried === 1 ? "once" : `${tried} times`
+        }`,
         `the last attempt ended with ${last}`,
         `check that the service runs at ${service.url}, then try again`,
       );
@@ -189,7 +191,9 @@ function secondsOf(text: string | null): number {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Node says "fetch failed", and keeps why in the cause.
-  const cause = error.cause instanceof Error ? (error.cause as Error & { code?: string }) : undefined;
+  const cause = error.cause instanceof Error
+    ? (error.cause as Error & { code?: string })
+    : undefined;
   const why = cause === undefined ? "" : `: ${cause.message || cause.code}`;
   return `${error.name} (${error.message}${why})`;
 }

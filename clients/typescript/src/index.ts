@@ -4,15 +4,15 @@ export { ImaboError } from "./errors.js";
 export type { Fetch } from "./http.js";
 export type { Log } from "./outbox.js";
 export {
+  choice,
   type Condition,
   type Config,
   type ConfigOf,
+  float,
+  int,
   type Parameter,
   type Parameters,
   type Scalar,
-  choice,
-  float,
-  int,
 } from "./space.js";
 export {
   type AskOptions,

@@ -47,6 +47,7 @@ export interface ProviderOptions {
 const MOST = 10_000; // requests that are remembered; the oldest are forgotten, and asked for again
 const FAILED_S = 60; // that a request without a pull stays without one
 const LOOK_S = 3; // that a look at a study may take
+const AGAIN_S = 60; // between two looks at a study whose space does not have a flag
 
 type Kind = "boolean" | "string" | "number" | "object";
 interface Entry {
@@ -59,6 +60,7 @@ interface Place {
 }
 /** What a look at a study found. */
 interface Declared {
+  readonly at: number;
   readonly signals: ReadonlySet<string>;
   readonly parameters: ReadonlyMap<string, SpaceDocument["parameters"][number]>;
 }
@@ -90,7 +92,10 @@ export class ImaboProvider implements Provider {
     }
     for (const flag of Object.keys(options.flags ?? {})) {
       if (this.#placeOf(flag) === undefined) {
-        throw invalid(`flags has '${flag}'`, "it must name a study, or a parameter as study.parameter");
+        throw invalid(
+          `flags has '${flag}'`,
+          "it must name a study, or a parameter as study.parameter",
+        );
       }
     }
   }
@@ -102,7 +107,8 @@ export class ImaboProvider implements Provider {
         await this.#look(study);
       } catch (error) {
         this.#isFailing = true; // the first flag that is resolved makes it ready
-        const isFatal = error instanceof ImaboError && /^(unauthorized|forbidden)$/.test(error.code);
+        const isFatal = error instanceof ImaboError &&
+          /^(unauthorized|forbidden)$/.test(error.code);
         const message = String(error instanceof Error ? error.message : error);
         throw isFatal ? new ProviderFatalError(message) : new GeneralError(message);
       }
@@ -127,7 +133,11 @@ export class ImaboProvider implements Provider {
     return this.#resolve("number", flag, fallback, context);
   }
 
-  resolveObjectEvaluation<T extends JsonValue>(flag: string, fallback: T, context: EvaluationContext) {
+  resolveObjectEvaluation<T extends JsonValue>(
+    flag: string,
+    fallback: T,
+    context: EvaluationContext,
+  ) {
     return this.#resolve("object", flag, fallback, context);
   }
 
@@ -160,12 +170,15 @@ export class ImaboProvider implements Provider {
           return isDeclared && isNumber(one[1]);
         }),
       );
-      const told =
-        isReward && isNumber(value)
-          ? [study.tell(whose, value, { signals, wait: false })]
-          : Object.entries(signals).map(([name, one]) => study.signal(whose, name, one, { wait: false }));
+      const told = isReward && isNumber(value)
+        ? [study.tell(whose, value, { signals, wait: false })]
+        : Object.entries(signals).map(([name, one]) =>
+          study.signal(whose, name, one, { wait: false })
+        );
       for (const one of told) {
-        one.catch((error: unknown) => this.#say(`study '${study.name}' refused '${event}': ${error}`));
+        one.catch((error: unknown) =>
+          this.#say(`study '${study.name}' refused '${event}': ${error}`)
+        );
       }
     }
   }
@@ -187,30 +200,30 @@ export class ImaboProvider implements Provider {
     const place = this.#placeOf(flag);
     if (place === undefined) {
       const names = [...this.#studies.keys()].join(", ");
-      return failed(ErrorCode.FLAG_NOT_FOUND, `'${flag}' names no study, nor a parameter of ${names}`);
+      return failed(
+        ErrorCode.FLAG_NOT_FOUND,
+        `'${flag}' names no study, nor a parameter of ${names}`,
+      );
     }
     const { study, parameter } = place;
     if ((kind === "object") !== (parameter === undefined)) {
       const whole = "a study is an object, a parameter of it a string, a number or a boolean";
       return failed(ErrorCode.TYPE_MISMATCH, `'${flag}' is no ${kind}: ${whole}`);
     }
-    const declared = this.#declared.get(study.name)?.parameters;
-    if (parameter !== undefined && declared !== undefined) {
-      const known = declared.get(parameter);
-      if (known === undefined) {
-        const names = [...declared.keys()].join(", ");
-        return failed(ErrorCode.FLAG_NOT_FOUND, `'${flag}' is no parameter; there are ${names}`);
-      }
-      const values = known.type === "choice" ? known.values : [known.low];
-      if (!values.some((value) => typeof value === kind)) {
-        return failed(ErrorCode.TYPE_MISMATCH, `no value of '${flag}' is a ${kind}`);
+    if (parameter !== undefined) {
+      const strange = await this.#strange(study, parameter, kind);
+      if (strange !== undefined) {
+        return failed(strange, `study '${study.name}' has no ${kind} '${parameter}'`);
       }
     }
     const key = this.#keyOf(context);
     if (key === undefined && parameter !== undefined) {
       // Each parameter would come from another pull: nobody's configuration.
       const what = this.#options.key ?? "targetingKey";
-      return failed(ErrorCode.TARGETING_KEY_MISSING, `the context has no text '${what}', which names the request`);
+      return failed(
+        ErrorCode.TARGETING_KEY_MISSING,
+        `the context has no text '${what}', which names the request`,
+      );
     }
     const pull = await this.#pullOf(study, key, context);
     if (pull instanceof ImaboError) return failed(codeOf(pull), pull.message);
@@ -223,16 +236,34 @@ export class ImaboProvider implements Provider {
     };
     const variant = `arm-${pull.arm}`;
     const details = { variant, reason: StandardResolutionReasons.SPLIT, flagMetadata };
-    if (parameter === undefined) return { ...details, value: pull.config as T };
+    if (parameter === undefined) return { ...details, value: { ...pull.config } as T };
     const value: Scalar | undefined = pull.config[parameter];
     if (value === undefined) {
       // The parameter is not active in this configuration: nothing is wrong.
       return { value: fallback, reason: StandardResolutionReasons.DEFAULT, flagMetadata };
     }
     if (typeof value !== kind) {
-      return failed(ErrorCode.TYPE_MISMATCH, `'${flag}' is ${JSON.stringify(value)}, which is no ${kind}`);
+      return failed(
+        ErrorCode.TYPE_MISMATCH,
+        `'${flag}' is ${JSON.stringify(value)}, which is no ${kind}`,
+      );
     }
     return { ...details, value: value as T };
+  }
+
+  /** Why a parameter cannot have a value of a type, as far as the space is known. */
+  async #strange(study: AnyStudy, parameter: string, kind: Kind): Promise<ErrorCode | undefined> {
+    const judged = (): ErrorCode | undefined => {
+      const known = this.#declared.get(study.name)?.parameters;
+      const found = known?.get(parameter);
+      if (found === undefined) return known && ErrorCode.FLAG_NOT_FOUND;
+      const values = found.type === "choice" ? found.values : [found.low];
+      return values.some((value) => typeof value === kind) ? undefined : ErrorCode.TYPE_MISMATCH;
+    };
+    const isOld = now() - (this.#declared.get(study.name)?.at ?? Infinity) > AGAIN_S;
+    // The space may have changed since.
+    if (judged() !== undefined && isOld) await this.#look(study).catch(() => undefined);
+    return judged();
   }
 
   /** The study that a flag names, and which parameter of it; names may have dots themselves. */
@@ -287,7 +318,8 @@ export class ImaboProvider implements Provider {
         if (!(found instanceof ImaboError)) return;
         made.failedAt = now();
         // With another context it may go well.
-        const isMine = codeOf(found) === ErrorCode.INVALID_CONTEXT && this.#requests.get(id) === made;
+        const isMine = codeOf(found) === ErrorCode.INVALID_CONTEXT &&
+          this.#requests.get(id) === made;
         if (isMine) this.#requests.delete(id);
       });
     }
@@ -306,7 +338,10 @@ export class ImaboProvider implements Provider {
     const { attributes, deadlineS } = this.#options;
     const { targetingKey, ...others } = context;
     const kept = Object.entries(others).filter(([name]) => attributes?.includes(name) !== false);
-    const stored = { ...(targetingKey && { targeting_key: targetingKey }), ...Object.fromEntries(kept) };
+    const stored = {
+      ...(targetingKey && { targeting_key: targetingKey }),
+      ...Object.fromEntries(kept),
+    };
     const asked = await study.attempt(1, {
       ...(Object.keys(stored).length > 0 && { context: stored }),
       ...(key !== undefined && { key }),
@@ -324,13 +359,17 @@ export class ImaboProvider implements Provider {
   async #look(study: AnyStudy): Promise<void> {
     let cancel = (): void => undefined;
     const late = new Promise<never>((_, reject) => {
-      cancel = after(LOOK_S, () => reject(new Error(`no answer of study '${study.name}' within ${LOOK_S} s`)));
+      cancel = after(
+        LOOK_S,
+        () => reject(new Error(`no answer of study '${study.name}' within ${LOOK_S} s`)),
+      );
     });
     const facts = study.facts();
     try {
       const { signals, space } = await Promise.race([facts, late]);
       const { parameters } = space as unknown as SpaceDocument;
       this.#declared.set(study.name, {
+        at: now(),
         signals: new Set(Object.keys(signals ?? {})),
         parameters: new Map(parameters.map((one) => [one.name, one])),
       });
@@ -344,8 +383,9 @@ export class ImaboProvider implements Provider {
   #note(error: ImaboError | undefined): void {
     if (this.#isFailing === (error !== undefined)) return;
     this.#isFailing = error !== undefined;
-    if (error === undefined) this.events.emit(ProviderEvents.Ready, { message: "configurations come again" });
-    else this.events.emit(ProviderEvents.Error, { message: error.message });
+    if (error === undefined) {
+      this.events.emit(ProviderEvents.Ready, { message: "configurations come again" });
+    } else this.events.emit(ProviderEvents.Error, { message: error.message });
   }
 
   #say(text: string): void {

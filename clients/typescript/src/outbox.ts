@@ -1,7 +1,7 @@
 import type { components } from "./api.js";
 import { ImaboError, refusalOf } from "./errors.js";
 import { type Answer, type Call, type Failed, object, pathOf, read } from "./http.js";
-import { Backoff, Trouble, after, now } from "./pauses.js";
+import { after, Backoff, now, Trouble } from "./pauses.js";
 
 type RewardsAnswer = components["schemas"]["RewardsAnswer"];
 
@@ -27,7 +27,7 @@ const BLAMED_ON_CONTENT = [413, 422]; // a request is refused for one of its rew
 /** The call that sends reports, and the reader of its answer. */
 export function rewardsCall(reports: readonly Report[]): Call {
   const rewards = reports.map(({ to, signal, value }) =>
-    signal === undefined ? { ...to, reward: value } : { ...to, signals: { [signal]: value } },
+    signal === undefined ? { ...to, reward: value } : { ...to, signals: { [signal]: value } }
   );
   return { method: "POST", path: pathOf("rewards"), body: { rewards } };
 }
@@ -236,7 +236,11 @@ export class Outbox {
     return 0;
   }
 
-  #settle(batch: readonly Report[], results: readonly (ImaboError | undefined)[], wantedS: number): void {
+  #settle(
+    batch: readonly Report[],
+    results: readonly (ImaboError | undefined)[],
+    wantedS: number,
+  ): void {
     let later: ImaboError | undefined;
     let nDone = 0;
     batch.forEach((report, place) => {
@@ -279,7 +283,10 @@ export class Outbox {
     if (this.#troubles.failed.add(1) > 0) {
       const seconds = (now() - this.#failingSince).toFixed(0);
       const count = this.#waiting.size;
-      this.#log("warn", `${count} rewards wait for the service, which has not taken them for ${seconds} s: ${why}`);
+      this.#log(
+        "warn",
+        `${count} rewards wait for the service, which has not taken them for ${seconds} s: ${why}`,
+      );
     }
   }
 

@@ -1,8 +1,8 @@
 import { type ImaboError } from "./errors.js";
-import { type Call, type Target, attempt, deliver, read } from "./http.js";
-import { forgetAtEnd, flushAtEnd } from "./lifetime.js";
-import { type Log, Outbox, type Report, closed } from "./outbox.js";
-import { Breaker, Trouble, now } from "./pauses.js";
+import { attempt, type Call, deliver, read, type Target } from "./http.js";
+import { flushAtEnd, forgetAtEnd } from "./lifetime.js";
+import { closed, type Log, Outbox, type Report } from "./outbox.js";
+import { Breaker, now, Trouble } from "./pauses.js";
 
 const MOST_KEYS = 100_000; // of asks that were answered with a default; the oldest are forgotten
 
@@ -12,6 +12,7 @@ export class Session {
   readonly outbox: Outbox;
   readonly breaker: Breaker;
   readonly flushS: number;
+  readonly handleSigterm: boolean;
   readonly log: Log;
   /** Whose pulls have ids that start so. A study that was made again has another token. */
   readonly tokens = new Map<string, string>();
@@ -20,8 +21,14 @@ export class Session {
   readonly #dropped = new Trouble();
   #isClosed = false;
 
-  constructor(service: Target, outboxSize: number, flushS: number, log: Log) {
-    this.flushS = flushS;
+  constructor(
+    service: Target,
+    outboxSize: number,
+    ending: { flushS: number; handleSigterm: boolean },
+    log: Log,
+  ) {
+    this.flushS = ending.flushS;
+    this.handleSigterm = ending.handleSigterm;
     this.service = service;
     this.log = log;
     this.outbox = new Outbox(outboxSize, (call) => attempt(service, call, service.timeoutS), log);

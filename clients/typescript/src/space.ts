@@ -23,9 +23,11 @@ type Conditional<P extends Parameters> = {
   [Name in keyof P]: undefined extends ValueOf<P[Name]> ? Name : never;
 }[keyof P];
 /** The configurations of a space: a parameter with `when` is there or not. */
-export type ConfigOf<P extends Parameters> = {
-  [Name in Exclude<keyof P, Conditional<P>>]: ValueOf<P[Name]>;
-} & { [Name in Conditional<P>]?: Exclude<ValueOf<P[Name]>, undefined> };
+export type ConfigOf<P extends Parameters> =
+  & {
+    [Name in Exclude<keyof P, Conditional<P>>]: ValueOf<P[Name]>;
+  }
+  & { [Name in Conditional<P>]?: Exclude<ValueOf<P[Name]>, undefined> };
 
 interface Active {
   when: Condition;
@@ -41,14 +43,22 @@ interface Listed {
 }
 
 /** A number from `low` to `high`, on a logarithmic scale with `log`. */
-export function float(low: number, high: number, options: Numeric & Active): Parameter<number | undefined>;
+export function float(
+  low: number,
+  high: number,
+  options: Numeric & Active,
+): Parameter<number | undefined>;
 export function float(low: number, high: number, options?: Numeric): Parameter<number>;
 export function float(low: number, high: number, options: Numeric = {}): Parameter<number> {
   return { document: { type: "float", low, high, ...options } as Parameter<number>["document"] };
 }
 
 /** An integer from `low` to `high`, both included. */
-export function int(low: number, high: number, options: Numeric & Active): Parameter<number | undefined>;
+export function int(
+  low: number,
+  high: number,
+  options: Numeric & Active,
+): Parameter<number | undefined>;
 export function int(low: number, high: number, options?: Numeric): Parameter<number>;
 export function int(low: number, high: number, options: Numeric = {}): Parameter<number> {
   return { document: { type: "int", low, high, ...options } as Parameter<number>["document"] };
@@ -102,7 +112,11 @@ export function checkConfig(space: SpaceDocument, config: Config): void {
   }
   for (const condition of space.forbid ?? []) {
     if (meets(config, condition)) {
-      throw refused(Object.keys(condition).join(", "), config, `the space forbids ${show(condition)}`);
+      throw refused(
+        Object.keys(condition).join(", "),
+        config,
+        `the space forbids ${show(condition)}`,
+      );
     }
   }
 }

@@ -1,10 +1,10 @@
 import type { components } from "./api.js";
 import { ImaboError, show } from "./errors.js";
 import { type Call, hex, nothing, object, pathOf } from "./http.js";
-import { type Address, type Report, rewardsCall, resultsOf } from "./outbox.js";
+import { type Address, type Report, resultsOf, rewardsCall } from "./outbox.js";
 import { after, now } from "./pauses.js";
 import type { Session } from "./session.js";
-import { type Config, type SpaceDocument, checkConfig } from "./space.js";
+import { checkConfig, type Config, type SpaceDocument } from "./space.js";
 
 type Schemas = components["schemas"];
 /** A study: what it was created with, and how far it has come. */
@@ -26,7 +26,10 @@ export interface AskOptions<C = Config> {
 }
 
 /** Which pull: its id, a pull itself, or the key of its ask (and which of its pulls, from 0). */
-export type Whose = string | { readonly id: string } | { readonly key: string; readonly part?: number };
+export type Whose = string | { readonly id: string } | {
+  readonly key: string;
+  readonly part?: number;
+};
 
 export interface TellOptions {
   /** Signals of the pull, such as its cost, recorded with the reward or refused with it. */
@@ -59,7 +62,10 @@ export class Study<C extends object = Config> {
   /** Use `client.create`, `client.open` or `client.study`. */
   constructor(session: Session, name: string, facts?: Facts, space?: SpaceDocument) {
     if (typeof name !== "string" || name === "" || name.length > 200) {
-      throw invalid(`the name of a study is ${show(name)}`, "it must be a text of 1 to 200 characters");
+      throw invalid(
+        `the name of a study is ${show(name)}`,
+        "it must be a text of 1 to 200 characters",
+      );
     }
     this.name = name;
     this.#session = session;
@@ -89,7 +95,10 @@ export class Study<C extends object = Config> {
     const asked = await this.attempt(count, options);
     if (asked instanceof Array) return asked;
     const { key, context, default: config } = options;
-    return Array.from({ length: count }, (_, part) => this.#defaultPull(config, key, context, part));
+    return Array.from(
+      { length: count },
+      (_, part) => this.#defaultPull(config, key, context, part),
+    );
   }
 
   /**
@@ -187,7 +196,10 @@ export class Study<C extends object = Config> {
 
   /** What the study is, and how far it has come. */
   async facts(): Promise<Facts> {
-    return this.#session.call({ method: "GET", path: this.#path() }, (found) => object<Facts>(found));
+    return this.#session.call(
+      { method: "GET", path: this.#path() },
+      (found) => object<Facts>(found),
+    );
   }
 
   /** The recommendation: the configuration to keep if learning stopped now. */
@@ -209,16 +221,26 @@ export class Study<C extends object = Config> {
 
   #checkOptions({ default: config, deadlineS }: AskOptions<C>): void {
     if (deadlineS !== undefined && !(deadlineS >= 0 && deadlineS <= LONGEST_S)) {
-      throw invalid(`deadlineS is ${show(deadlineS)}`, "it must be a number of seconds up to a day");
+      throw invalid(
+        `deadlineS is ${show(deadlineS)}`,
+        "it must be a number of seconds up to a day",
+      );
     }
     if (config === undefined) return;
     if (typeof config !== "object" || config === null || Array.isArray(config)) {
-      throw invalid(`default is ${show(config)}`, "it must be a configuration, an object of values");
+      throw invalid(
+        `default is ${show(config)}`,
+        "it must be a configuration, an object of values",
+      );
     }
     if (this.#space !== undefined) checkConfig(this.#space, config as Config);
   }
 
-  async #asked(count: number, options: AskOptions<C>, limitS: number | undefined): Promise<Pull<C>[]> {
+  async #asked(
+    count: number,
+    options: AskOptions<C>,
+    limitS: number | undefined,
+  ): Promise<Pull<C>[]> {
     this.#session.checkOpen();
     if (limitS === undefined) return this.#newPulls(count, options, Infinity);
     // One timer over all: what one attempt may take does not bound a call with retries.
@@ -265,7 +287,9 @@ export class Study<C extends object = Config> {
     }
     for (const { id } of pulls.slice(0, 1)) this.#session.tokens.set(tokenOf(id), this.name);
     // An answer that came too late is no answer: the default was served.
-    if (key !== undefined && signal?.aborted !== true) this.#session.discardDefaultKey(this.name, key);
+    if (key !== undefined && signal?.aborted !== true) {
+      this.#session.discardDefaultKey(this.name, key);
+    }
     return pulls;
   }
 
@@ -342,10 +366,9 @@ export class Study<C extends object = Config> {
       }
     }
     const mine = reports.filter((report) => !strange.has(report));
-    const results =
-      mine.length === 0
-        ? []
-        : await this.#session.call(rewardsCall(mine), resultsOf(mine), deadline);
+    const results = mine.length === 0
+      ? []
+      : await this.#session.call(rewardsCall(mine), resultsOf(mine), deadline);
     const told = new Map(mine.map((report, place) => [report, results[place]]));
     return reports.map((report) => strange.get(report) ?? told.get(report));
   }

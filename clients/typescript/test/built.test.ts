@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -7,7 +7,8 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, inject, test } from "vitest";
 
 import { choice } from "../src/index.js";
-import { fresh, quiet } from "./serving.js";
+import { Proxy } from "./proxy.js";
+import { fresh, quiet, until } from "./serving.js";
 
 // The package as others import it: compiled, by its name. `npm run build` comes first.
 const FOLDER = new URL("../dist/", import.meta.url);
@@ -21,13 +22,20 @@ afterAll(async () => {
   await client.close();
 });
 
-/** Run a program in a process of its own; what it prints. */
-async function run(text: string): Promise<{ out: string; errors: string }> {
-  // Within the package, so that it may import itself by its name; Node strips the types.
-  const file = new URL(`program-${fresh()}.ts`, FOLDER);
+/** Write a program within the package, so that it may import itself by its name. */
+function programOf(text: string): string {
+  const file = new URL(`program-${fresh()}.ts`, FOLDER); // Node strips the types
   written.push(file);
   writeFileSync(file, text);
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file.pathname], { timeout: 25_000 });
+  return file.pathname;
+}
+
+/** Run a program in a process of its own; what it prints. */
+async function run(text: string): Promise<{ out: string; errors: string }> {
+  const program = [programOf(text)];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, program, {
+    timeout: 25_000,
+  });
   return { out: stdout, errors: stderr };
 }
 
@@ -69,8 +77,40 @@ describe("the end of a program", () => {
     expect((await study.facts()).n_rewards).toBe(3);
   });
 
+  test.each([
+    ["sends what waits, and dies of it", "", null, "SIGTERM", 1],
+    [
+      "is the program's own, where it has a handler",
+      "process.on('SIGTERM', () => process.exit(7));",
+      7,
+      null,
+      0,
+    ],
+  ])("by SIGTERM %s", async (_, handler, status, signal, nRewards) => {
+    const proxy = await Proxy.start(url);
+    proxy.fault = () => ({ status: 503 });
+    const study = await client.create(fresh(), { model: choice(["small", "large"]) });
+    const told = `void client.study("${study.name}").tell("${
+      (await study.ask()).id
+    }", 1, { wait: false });`;
+    const program = programOf(
+      begin(proxy.url, 10, `${told} ${handler} setInterval(() => undefined, 1000);`),
+    );
+    const running = spawn(process.execPath, [program], { stdio: "ignore" });
+    const ended = once(running, "exit");
+    await until(() => proxy.seen.length > 0);
+    proxy.fault = () => "pass";
+    running.kill("SIGTERM");
+    expect(await ended).toEqual([status, signal]);
+    expect((await study.facts()).n_rewards).toBe(nRewards);
+    await proxy.end();
+  });
+
   test("waits no longer than it may for a service that is away, and says what is lost", async () => {
-    const server = createServer((_, response) => response.writeHead(503).end()).listen(0, "127.0.0.1");
+    const server = createServer((_, response) => response.writeHead(503).end()).listen(
+      0,
+      "127.0.0.1",
+    );
     await once(server, "listening");
     const away = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { errors } = await run(begin(away, 0.5, `await client.study("s").tell("token-1", 1);`));

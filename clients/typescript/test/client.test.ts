@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, expectTypeOf, inject, test } from "vitest";
 
-import { Client, ImaboError, choice, float, int } from "../src/index.js";
+import { choice, Client, float, ImaboError, int } from "../src/index.js";
 import { Breaker } from "../src/pauses.js";
 import { fresh, quiet } from "./serving.js";
 

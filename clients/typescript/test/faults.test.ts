@@ -1,8 +1,15 @@
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 
-import { type Client, type ClientOptions, type ImaboError, type Study, choice, float } from "../src/index.js";
+import {
+  choice,
+  type Client,
+  type ClientOptions,
+  float,
+  type ImaboError,
+  type Study,
+} from "../src/index.js";
 import { type Fault, Proxy } from "./proxy.js";
-import { Serving, fresh, quiet, said, until } from "./serving.js";
+import { fresh, quiet, said, Serving, until } from "./serving.js";
 
 const SPACE = { model: choice(["small", "large"]), temperature: float(0, 1) };
 const SAFE = { model: "small", temperature: 0.2 } as const;
@@ -50,7 +57,7 @@ async function recorded(study: Study<never>, at = url): Promise<Map<string, numb
 function sent(): string[][] {
   const batches = proxy.seen.filter(({ path }) => path === "/v1/rewards");
   return batches.map(({ body }) =>
-    (JSON.parse(body) as { rewards: { pull: string }[] }).rewards.map(({ pull }) => pull),
+    (JSON.parse(body) as { rewards: { pull: string }[] }).rewards.map(({ pull }) => pull)
   );
 }
 
@@ -95,6 +102,21 @@ describe("a service that fails", () => {
     },
   );
 
+  test("takes no longer to be told than its timeout: the reward is kept", async () => {
+    const { study } = await begun(ONCE);
+    const { id } = await study.ask();
+    const hasty = quiet(proxy.url, { timeoutS: 0.2, retries: 3, flushS: 0 });
+    clients.push(hasty);
+    proxy.fault = () => "hang";
+    const begin = performance.now();
+    await hasty.study(study.name).tell(id, 1);
+    expect(performance.now() - begin).toBeLessThan(5000);
+    expect(hasty.nWaiting).toBe(1);
+    proxy.fault = () => "pass";
+    await hasty.flush(60);
+    expect((await study.facts()).n_rewards).toBe(1);
+  });
+
   test("is left alone after five failures, and then tried again", async () => {
     const { client, study } = await begun(ONCE);
     const pull = await study.ask();
@@ -115,7 +137,9 @@ describe("the outbox", () => {
   test("sends in order, and nothing is lost or doubled, whatever fails", async () => {
     const { client, study } = await begun(ONCE);
     const pulls = await study.askMany(30);
-    failing({ status: 503 }, { status: 503, retryAfter: "0" }, "lose", "garbage", "cut", "shift", { status: 401 });
+    failing({ status: 503 }, { status: 503, retryAfter: "0" }, "lose", "garbage", "cut", "shift", {
+      status: 401,
+    });
     for (const [place, { id }] of pulls.entries()) {
       await study.tell(id, place / 30, { wait: false });
     }
@@ -147,7 +171,7 @@ describe("the outbox", () => {
           const first = mine.map(({ id }) => id);
           return JSON.stringify({
             results: results.map((one) =>
-              first.includes(one.pull) ? { ...one, status: "refused", problem } : one,
+              first.includes(one.pull) ? { ...one, status: "refused", problem } : one
             ),
           });
         },
@@ -185,7 +209,9 @@ describe("the outbox", () => {
     expect([client.nWaiting, client.nDropped]).toEqual([3, 2]);
     proxy.fault = () => "pass";
     expect(await client.flush(60)).toBe(true);
-    const told = [...(await recorded(study as Study<never>)).entries()].filter(([, one]) => one !== null);
+    const told = [...(await recorded(study as Study<never>)).entries()].filter(([, one]) =>
+      one !== null
+    );
     expect(told.map(([id]) => id)).toEqual(pulls.slice(2).map(({ id }) => id));
     expect(said.at(-1)).toMatch(/took all rewards|dropped/);
   });
@@ -207,36 +233,42 @@ describe("the outbox", () => {
   });
 });
 
-test("a service that is killed and started again has each reward once", { timeout: 120_000 }, async ({ onTestFinished }) => {
-  const serving = await Serving.start();
-  onTestFinished(() => serving.end());
-  const client = quiet(serving.url, { timeoutS: 5, retries: 1 });
-  clients.push(client);
-  const study = await client.create(fresh(), SPACE);
-  const told = new Map<string, number>();
-  const tell = async (): Promise<void> => {
-    const [pull] = await study.askMany(1, { default: SAFE, deadlineS: 1 });
-    if (pull!.reason === "default") return;
-    told.set(pull!.id, told.size / 1000);
-    await study.tell(pull!.id, told.get(pull!.id)!);
-  };
-  for (let n = 0; n < 20; n += 1) await tell();
-  const early = await study.askMany(50);
-  const killed = serving.stop("SIGKILL"); // while this is under way
-  const under = early.map(async ({ id }, place) => {
-    told.set(id, place / 100);
-    await study.tell(id, place / 100);
-  });
-  await killed;
-  await Promise.all(under);
-  expect(client.nWaiting).toBeGreaterThan(0);
-  for (let n = 0; n < 20; n += 1) await tell(); // nobody is there: defaults
-  await serving.start();
-  expect(await client.flush(60)).toBe(true);
-  await until(async () => (await study.ask({ default: SAFE })).reason !== "default");
-  for (let n = 0; n < 5; n += 1) await tell();
-  expect(await client.flush(60)).toBe(true);
-  const found = [...(await recorded(study as Study<never>, serving.url))].filter(([, reward]) => reward !== null);
-  expect(new Map(found)).toEqual(told);
-  expect([client.nDropped, client.nRefused]).toEqual([0, 0]);
-});
+test(
+  "a service that is killed and started again has each reward once",
+  { timeout: 120_000 },
+  async ({ onTestFinished }) => {
+    const serving = await Serving.start();
+    onTestFinished(() => serving.end());
+    const client = quiet(serving.url, { timeoutS: 5, retries: 1 });
+    clients.push(client);
+    const study = await client.create(fresh(), SPACE);
+    const told = new Map<string, number>();
+    const tell = async (): Promise<void> => {
+      const [pull] = await study.askMany(1, { default: SAFE, deadlineS: 1 });
+      if (pull!.reason === "default") return;
+      told.set(pull!.id, told.size / 1000);
+      await study.tell(pull!.id, told.get(pull!.id)!);
+    };
+    for (let n = 0; n < 20; n += 1) await tell();
+    const early = await study.askMany(50);
+    const killed = serving.stop("SIGKILL"); // while this is under way
+    const under = early.map(async ({ id }, place) => {
+      told.set(id, place / 100);
+      await study.tell(id, place / 100);
+    });
+    await killed;
+    await Promise.all(under);
+    expect(client.nWaiting).toBeGreaterThan(0);
+    for (let n = 0; n < 20; n += 1) await tell(); // nobody is there: defaults
+    await serving.start();
+    expect(await client.flush(60)).toBe(true);
+    await until(async () => (await study.ask({ default: SAFE })).reason !== "default");
+    for (let n = 0; n < 5; n += 1) await tell();
+    expect(await client.flush(60)).toBe(true);
+    const found = [...(await recorded(study as Study<never>, serving.url))].filter(([, reward]) =>
+      reward !== null
+    );
+    expect(new Map(found)).toEqual(told);
+    expect([client.nDropped, client.nRefused]).toEqual([0, 0]);
+  },
+);

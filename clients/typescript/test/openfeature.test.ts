@@ -4,9 +4,10 @@ import {
   OpenFeature,
   ProviderEvents,
 } from "@openfeature/server-sdk";
-import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 
-import { type Client, choice, float, int } from "../src/index.js";
+import { choice, type Client, float, int } from "../src/index.js";
+import { spaceOf } from "../src/space.js";
 import { ImaboProvider, type ProviderOptions } from "../src/openfeature.js";
 import { Proxy } from "./proxy.js";
 import { fresh, quiet, until } from "./serving.js";
@@ -34,14 +35,19 @@ afterEach(async () => {
 
 /** A study of the test's own, and OpenFeature's client for its flags. */
 async function begun(options: ProviderOptions = {}) {
-  const study = await client.create(fresh(), SPACE, { signals: { cost: {} }, oracle: { type: "Random" } });
+  const study = await client.create(fresh(), SPACE, {
+    signals: { cost: {} },
+    oracle: { type: "Random" },
+  });
   const provider = new ImaboProvider(study, { log: (text) => quietly.push(text), ...options });
   await OpenFeature.setProviderAndWait(study.name, provider);
   return { study, flags: OpenFeature.getClient(study.name) };
 }
 
 async function pullOf(study: string, key: string) {
-  const { pulls } = await client.request("get", "/v1/studies/{study}/keys/{key}", { path: { study, key } });
+  const { pulls } = await client.request("get", "/v1/studies/{study}/keys/{key}", {
+    path: { study, key },
+  });
   return pulls[0]!;
 }
 
@@ -67,7 +73,9 @@ describe("flags", () => {
   });
 
   test("of a request in a transaction need no context of their own", async () => {
-    OpenFeature.setTransactionContextPropagator(new AsyncLocalStorageTransactionContextPropagator());
+    OpenFeature.setTransactionContextPropagator(
+      new AsyncLocalStorageTransactionContextPropagator(),
+    );
     const { study, flags } = await begun({ key: "request", attributes: ["request"] });
     const context = { targetingKey: "user-3", request: "r-1", secret: "x" };
     const found = await new Promise((resolve) => {
@@ -79,7 +87,10 @@ describe("flags", () => {
     });
     await client.flush(20);
     const pull = await pullOf(study.name, "r-1");
-    expect([pull.config.model, pull.context]).toEqual([found, { targeting_key: "user-3", request: "r-1" }]);
+    expect([pull.config.model, pull.context]).toEqual([found, {
+      targeting_key: "user-3",
+      request: "r-1",
+    }]);
     expect([pull.reward, pull.signals]).toEqual([0.5, { cost: 2 }]);
   });
 
@@ -121,9 +132,14 @@ describe("flags", () => {
       flags.getStringDetails(name, "none", context),
       flags.getStringDetails(`${name}.model`, "none", {}),
       flags.getStringDetails(`${name}.model`, "none", { targetingKey: "k".repeat(201) }),
-      flags.getStringDetails(`${name}.model`, "none", { targetingKey: "s", text: "x".repeat(20_000) }),
+      flags.getStringDetails(`${name}.model`, "none", {
+        targetingKey: "s",
+        text: "x".repeat(20_000),
+      }),
     ]);
-    expect(codes.map(({ value, reason }) => `${value} ${reason}`)).toEqual(Array(7).fill("none ERROR"));
+    expect(codes.map(({ value, reason }) => `${value} ${reason}`)).toEqual(
+      Array(7).fill("none ERROR"),
+    );
     expect(codes.map(({ errorCode }) => errorCode)).toEqual([
       ErrorCode.FLAG_NOT_FOUND,
       ErrorCode.FLAG_NOT_FOUND,
@@ -135,12 +151,31 @@ describe("flags", () => {
     ]);
     expect((await study.facts()).n_pulls).toBe(0);
     // With another context it goes well.
-    expect(await flags.getStringValue(`${name}.model`, "none", { targetingKey: "s" })).not.toBe("none");
+    expect(await flags.getStringValue(`${name}.model`, "none", { targetingKey: "s" })).not.toBe(
+      "none",
+    );
     const whole = await flags.getObjectDetails(`${name}.model`, {}, context);
     expect(whole.errorCode).toBe(ErrorCode.TYPE_MISMATCH);
     // A whole configuration is one pull, whoever asks.
     expect((await flags.getObjectDetails(name, {}, {})).reason).toBe("SPLIT");
   });
+});
+
+test("a parameter that is added later has a flag, a minute later at most", async ({ onTestFinished }) => {
+  const { study, flags } = await begun();
+  const flag = `${study.name}.size`;
+  const before = await flags.getNumberDetails(flag, -1, { targetingKey: "one" });
+  expect(before.errorCode).toBe(ErrorCode.FLAG_NOT_FOUND);
+  await client.request("patch", "/v1/studies/{study}", {
+    path: { study: study.name },
+    body: { space: spaceOf({ ...SPACE, size: int(1, 9) }) },
+  });
+  const moment = performance.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => moment + 61_000);
+  onTestFinished(() => clock.mockRestore());
+  const later = await flags.getNumberDetails(flag, -1, { targetingKey: "two" });
+  expect([later.errorCode, later.reason]).toEqual([undefined, "SPLIT"]);
+  expect(await flags.getNumberValue("nowhere.size", -1, { targetingKey: "two" })).toBe(-1);
 });
 
 describe("events", () => {
@@ -213,7 +248,9 @@ test("without the service flags have their defaults, whole requests of them", as
   // A request that began with defaults ends with them; its reward is no arm's.
   expect(await flags.getNumberValue(`${study.name}.temperature`, -1, context)).toBe(-1);
   flags.track("reward", context, { value: 1 });
-  const other = await flags.getStringDetails(`${study.name}.model`, "mine", { targetingKey: "two" });
+  const other = await flags.getStringDetails(`${study.name}.model`, "mine", {
+    targetingKey: "two",
+  });
   expect(other.reason).toBe("SPLIT");
   await client.flush(20);
   expect((await study.facts()).n_rewards).toBe(0);
@@ -223,9 +260,13 @@ test("without the service flags have their defaults, whole requests of them", as
 test("a provider may begin before its service does", async () => {
   const away = quiet("http://127.0.0.1:9", { timeoutS: 0.2, retries: 0, flushS: 0 });
   const provider = new ImaboProvider(away.study("support-answers"));
-  await expect(OpenFeature.setProviderAndWait("away", provider)).rejects.toThrow(/did not get through/);
+  await expect(OpenFeature.setProviderAndWait("away", provider)).rejects.toThrow(
+    /did not get through/,
+  );
   const flags = OpenFeature.getClient("away");
   const context = { targetingKey: "r" };
-  expect(await flags.getObjectValue("support-answers", { model: "small" }, context)).toEqual({ model: "small" });
+  expect(await flags.getObjectValue("support-answers", { model: "small" }, context)).toEqual({
+    model: "small",
+  });
   await away.close();
 });

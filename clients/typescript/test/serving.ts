@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { Client, type ClientOptions } from "../src/index.js";
 
-// The environment that imabo is installed in; tests/clients gives it.
-const PYTHON = process.env.IMABO_PYTHON ?? "python3";
+// The environment that imabo is installed in; tests/typescript gives it.
+const OURS = new URL("../../../.venv/bin/python", import.meta.url).pathname;
+const PYTHON = process.env.IMABO_PYTHON ?? (existsSync(OURS) ? OURS : "python3");
 
 /** A real `imabo serve` on a SQLite file; it may be killed and started again at its address. */
 export class Serving {
@@ -25,7 +26,14 @@ export class Serving {
   async start(): Promise<void> {
     const port = this.url === "" ? "0" : new URL(this.url).port;
     const store = `sqlite:///${join(this.folder, "imabo.db")}`;
-    const command = ["-m", "imabo.cli", "serve", `--store=${store}`, `--port=${port}`, "--no-proposals"];
+    const command = [
+      "-m",
+      "imabo.cli",
+      "serve",
+      `--store=${store}`,
+      `--port=${port}`,
+      "--no-proposals",
+    ];
     this.#process = spawn(PYTHON, command, { stdio: ["ignore", "pipe", "inherit"] });
     for await (const line of createInterface({ input: this.#process.stdout! })) {
       this.url = line.replace("imabo serves ", "").trim();
