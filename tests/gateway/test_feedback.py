@@ -6,9 +6,11 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from imabo import Choice, Client, Signal, Space, Study, oracles
@@ -147,7 +149,7 @@ def test_what_a_request_took_and_cost_is_told_as_signals(
     made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
 ) -> None:
     with Client(imabo.url) as client:
-        names = ("latency_s", "first_token_s", "cost")
+        names = ("latency_s", "first_token_s", "cost", "tokens", "input_tokens", "output_tokens")
         metered = client.create(
             "metered",
             Space(model=Choice("small")),
@@ -155,13 +157,18 @@ def test_what_a_request_took_and_cost_is_told_as_signals(
             signals={name: Signal(low=0.0) for name in names},
         )
         file = file_of(stub[1], imabo.url)
-        file["routes"]["metered"] = {
-            "study": "metered",
-            "default": {"model": "small"},
-            "fields": {"model": "model"},
-        }
+        route = {"study": "metered", "default": {"model": "small"}, "fields": {"model": "model"}}
+        file["routes"]["metered"] = route
+        fixed = {name: route[name] for name in ("study", "default")}
+        file["routes"]["cut"] = fixed | {"model": "cut-stream"}
         gateway = made(file)
-        for is_stream in (False, True):
+        with suppress(httpx.RemoteProtocolError):
+            gateway.chat("imabo/cut", stream=True)
+        for is_stream in (False, True, None):
+            if is_stream is None:  # by now it would have been told, of the pull that came first
+                first = metered.pulls(limit=1)[0]
+                assert first.signals == {}, "what broke off has no latency"
+                break
             answer = gateway.chat("imabo/metered", stream=is_stream)
             # A stream says what it used only when it is asked to.
             wanted = names[:2] if is_stream else names
@@ -171,4 +178,5 @@ def test_what_a_request_took_and_cost_is_told_as_signals(
             told = metered.pull(pull_id).signals
             assert tuple(sorted(told)) == tuple(sorted(wanted))
             assert 0.0 < told["first_token_s"] <= told["latency_s"] < 10.0
-            assert is_stream or told["cost"] > 0.0
+            assert is_stream or told["cost"] == pytest.approx(0.02)
+            assert is_stream or [told[name] for name in names[3:]] == [15.0, 10.0, 5.0]

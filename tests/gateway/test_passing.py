@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.gateway.conftest import Gateway, file_of
+from tests.gateway.conftest import UPSTREAM_KEY, Gateway, file_of
 from tests.gateway.recorded import KINDS, STREAMED, written
 from tests.gateway.upstream import GAP_S, N_TOKENS, Stub
 from tests.server.running import RunningServer
@@ -192,6 +194,33 @@ def test_named_prompts_and_turns(
 ) -> None:
     gateway.chat(f"imabo/{route}", messages=messages)
     assert gateway.stub.last["messages"] == sent
+
+
+def test_bodies_are_kept_where_the_file_says_so(
+    made: Callable[[dict[str, Any]], Gateway],
+    stub: tuple[Stub, str],
+    imabo: RunningServer,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "bodies.jsonl"
+    other = made(file_of(stub[1], imabo.url, gateway={"bodies_file": str(path)}))
+    answer, stream = other.chat("imabo/one"), other.chat("imabo/one", stream=True)
+    garbage, passed = other.chat("imabo/garbage"), other.chat("large")
+    until, lines = time.monotonic() + 10.0, list[dict[str, Any]]()
+    while len(lines) < 3 and time.monotonic() < until:
+        time.sleep(0.02)
+        text = path.read_text() if path.exists() else ""
+        lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["pull"] for line in lines] == [
+        one.headers["x-imabo-pull"] for one in (answer, stream, garbage)
+    ]
+    assert passed.status_code == 200  # and is not kept: it is none of a study
+    assert lines[0]["request"]["messages"] == [HI]
+    assert lines[0]["answer"] == answer.json()
+    assert lines[1]["answer"] == stream.text
+    assert lines[2]["answer"] == "<html>\ufffd not JSON"
+    assert path.stat().st_mode & 0o077 == 0
+    assert UPSTREAM_KEY not in path.read_text()
 
 
 def test_usage_of_a_stream_is_asked_for_where_the_route_wants_it(gateway: Gateway) -> None:

@@ -183,7 +183,7 @@ def test_every_key_of_the_file_is_in_the_reference(monkeypatch: pytest.MonkeyPat
         return take(table, name)
 
     monkeypatch.setattr(Table, "take", noted)
-    read(gateway={"feedback_file": "x"})
+    read(gateway={"feedback_file": "x", "bodies_file": "y"})
     page = Path(__file__).parents[2] / "docs" / "reference" / "gateway.md"
     text = page.read_text(encoding="utf-8")
     names = {"imabo", "gateway", "upstreams", "routes"} | set(file_of("", "")["routes"])

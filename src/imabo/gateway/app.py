@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from imabo.gateway.answering import document, refused
 from imabo.gateway.asking import Studies
 from imabo.gateway.feedback import Feedback
+from imabo.gateway.keeping import Lines
 from imabo.gateway.mapping import CHAT, EMBEDDINGS
 from imabo.gateway.own import OwnStudies
 from imabo.gateway.relay import Guard, Parts, Relay
@@ -55,7 +56,9 @@ class Gateway:
     def __init__(
         self, settings: GatewaySettings, studies: Studies, guard: Guard | None = None
     ) -> None:
-        self._parts = Parts(settings, studies, Upstreams(), guard or Guard(settings.own_key))
+        bodies = None if settings.bodies_file is None else Lines(settings.bodies_file)
+        guard = guard or Guard(settings.own_key)
+        self._parts = Parts(settings, studies, Upstreams(), guard, bodies)
         self._relays = {f"/v1/{path}": Relay(self._parts, path) for path in RELAYED}
         self._others = self._made(settings)
 
@@ -81,6 +84,8 @@ class Gateway:
     async def stop(self) -> None:
         """Let go of the studies and the upstreams."""
         await self._parts.upstreams.close()
+        if self._parts.bodies is not None:
+            await self._parts.bodies.finish()
         await self._parts.studies.close()
 
     def _made(self, settings: GatewaySettings) -> Starlette:

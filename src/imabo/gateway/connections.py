@@ -1,6 +1,6 @@
 """Connections to a server of HTTP/1.1: one request at a time on each, and kept for the next.
 
-They stand in for httpx on the way of every request, where it took two thirds of the gateway's time
+They stand in for httpx on the way of every request, where it took most of the gateway's time
 (docs/decisions/0014-gateway.md).
 """
 

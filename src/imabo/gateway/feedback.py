@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -19,10 +15,10 @@ from imabo.defaults import DEFAULT_PREFIX
 from imabo.errors import ImaboError
 from imabo.gateway.answering import document, refused, refused_by_imabo
 from imabo.gateway.asking import unknown_pull
+from imabo.gateway.keeping import Lines
 from imabo.gateway.relay import Parts
 from imabo.space.scalars import show
 
-_log: Final = logging.getLogger(__name__)
 _MOST: Final = 65_536  # bytes of a feedback
 _MOST_SCORES: Final = 50
 _FIELDS: Final = ("id", "reward", "scores", "comment")
@@ -37,7 +33,8 @@ class Feedback:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._turn = asyncio.Lock()  # lines of the file are written one after the other
+        path = parts.settings.feedback_file
+        self._file = None if path is None else Lines(path)
 
     async def answer(self, request: Request) -> Response:
         """Tell the reward, and say what became of it."""
@@ -106,17 +103,7 @@ class Feedback:
 
     async def _keep(self, said: Mapping[str, Any]) -> bool:
         """Add a line to the file, where there is one; whether that was done."""
-        path = self._parts.settings.feedback_file
-        if path is None:
-            return False
-        line = json.dumps({"at": datetime.now(UTC).isoformat(), **said}) + "\n"
-        async with self._turn:
-            try:
-                await asyncio.to_thread(_append, path, line)
-            except OSError as error:  # the reward counts all the same
-                _log.error("feedback cannot be added to %r: %s", path, error.strerror)
-                return False
-        return True
+        return self._file is not None and await self._file.add(said)
 
 
 def pull_of(completion: str) -> str | None:
@@ -176,9 +163,3 @@ def _is_number(value: object) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-def _append(path: str, line: str) -> None:
-    # One write of a whole line: several processes may share the file.
-    with Path(path).open("ab", buffering=0) as file:
-        file.write(line.encode())

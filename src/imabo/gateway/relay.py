@@ -21,6 +21,7 @@ from imabo.gateway.answering import refused
 from imabo.gateway.asking import Studies
 from imabo.gateway.bodies import Body, with_id
 from imabo.gateway.connections import Headers
+from imabo.gateway.keeping import Lines
 from imabo.gateway.mapping import CHAT, EMBEDDINGS, Asked, asked_of, request_of
 from imabo.gateway.served import Reply, Serving
 from imabo.gateway.settings import PREFIX, GatewaySettings, Route, Target
@@ -63,6 +64,7 @@ class Parts:
     studies: Studies
     upstreams: Upstreams
     guard: Guard
+    bodies: Lines | None = None  # what passes is kept there
     trouble: Trouble = field(default_factory=Trouble)  # failures are said once in a while
     saved: Trouble = field(default_factory=Trouble)
 
@@ -270,19 +272,26 @@ class Relay:
         await send(_start(answer.status, headers))
         await send(_end(body))
         self._done(serving, answer.status)
+        self._keep(serving, answer.status, body)
 
     async def _pass_events(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer = reply.answer
         is_read = answer.is_plain and answer.is_stream
         events = Events(self._id(serving, answer) if is_read else None)
+        status, kept = answer.status, bytearray()
+        most = 0 if self._parts.bodies is None else self._parts.settings.max_answer_bytes
         try:
             await send(_start(answer.status, [*answer.headers, *serving.headers()]))
-            await _send_some(send, events.feed(reply.body))
+            piece = reply.body
             try:
-                while piece := await answer.read():
-                    await _send_some(send, events.feed(piece))
+                while piece:
+                    if sent := events.feed(piece):
+                        kept += sent[: most - len(kept)]
+                        await send(_piece(sent))
+                    piece = await answer.read()
             except UpstreamFailure as failure:
                 # The head is sent, so all that can be said is that it did not end well.
+                status = 0
                 await _send_some(send, events.end())
                 _log.warning("a stream of route %r: %s", serving.route.name, failure.words)
             else:
@@ -291,7 +300,14 @@ class Relay:
             answer.close()
         serving.latency_s = time.monotonic() - serving.began
         serving.usage = events.usage if is_read else None
-        self._done(serving, answer.status)
+        self._done(serving, status)
+        self._keep(serving, status, bytes(kept))
+
+    def _keep(self, serving: Serving, status: int, answer: bytes) -> None:
+        """Keep what was sent and answered, where the file asks for that."""
+        if self._parts.bodies is not None:
+            facts = self._facts(serving, status)
+            self._parts.bodies.note({**facts, "request": serving.sent.body, "answer": answer})
 
     def _id(self, serving: Serving, answer: Answer) -> str | None:
         """The id that the answer gets; None where it keeps its own."""
@@ -304,20 +320,23 @@ class Relay:
         """Say what was measured: in the log, and to the study where it declares it."""
         signals = serving.signals()
         if requests.isEnabledFor(logging.INFO):
-            facts = {
-                "route": serving.route.name,
-                "study": serving.route.study,
-                "pull": serving.pull_id,
-                "arm": serving.pull.arm,
-                "served": serving.served,
-                "model": serving.sent.target.model,
-                "status": status,
-                **{name: round(value, 9) for name, value in signals.items()},
-            }
+            measured = {name: round(value, 9) for name, value in signals.items()}
+            facts = {**self._facts(serving, status), **measured}
             requests.info("request", extra={"facts": facts})
         is_whole = serving.served == "arm" and 200 <= status < 300
         if is_whole:
             self._parts.studies.note(serving.route.study, serving.pull.id, signals)
+
+    def _facts(self, serving: Serving, status: int) -> dict[str, Any]:
+        return {
+            "route": serving.route.name,
+            "study": serving.route.study,
+            "pull": serving.pull_id,
+            "arm": serving.pull.arm,
+            "served": serving.served,
+            "model": serving.sent.target.model,
+            "status": status,
+        }
 
     async def _send(self, target: Target, scope: Scope, body: bytes) -> Answer:
         headers = scope["headers"]

@@ -124,6 +124,7 @@ class GatewaySettings:
     max_body_bytes: int
     max_answer_bytes: int
     feedback_file: str | None
+    bodies_file: str | None
     key: str | None = field(default=None, repr=False)  # of imabo
     own_key: str | None = field(default=None, repr=False)  # that callers must send
 
@@ -205,6 +206,7 @@ def settings_of(
         max_body_bytes=int(gateway.number("max_body_bytes", 1 << 25, low=1024, high=1 << 30)),
         max_answer_bytes=int(gateway.number("max_answer_bytes", 1 << 25, low=1024, high=1 << 30)),
         feedback_file=gateway.text("feedback_file") if "feedback_file" in gateway else None,
+        bodies_file=gateway.text("bodies_file") if "bodies_file" in gateway else None,
     )
     is_forwarding = any(one.forward_key for one in upstreams.values())
     if is_mounted and is_forwarding:

@@ -84,7 +84,7 @@ def _run(chosen: argparse.Namespace) -> None:
         run_gateway(
             GatewayOptions(
                 questions=chosen.questions,
-                count=chosen.count or 50,
+                count=chosen.count or 30,
                 rounds=chosen.rounds,
                 minutes=chosen.minutes,
                 seed=chosen.seed,

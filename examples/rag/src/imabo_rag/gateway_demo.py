@@ -65,7 +65,7 @@ class GatewayOptions:
     """
 
     questions: Path | None = None
-    count: int = 50
+    count: int = 30
     rounds: int = 300
     minutes: float = 9.0
     seed: int | None = None
