@@ -27,13 +27,13 @@ export class Happened {
 
 /** The API says arm where the page says configuration; texts with words of users stay as they are. */
 function forPeople(kind, data, text) {
-  const isOurs = ["state", "arm", "arms", "control"].includes(kind) || (kind === "drift" && (data?.arm ?? null) !== null);
+  const isOurs = ["state", "arm", "arms", "control", "infeasible", "feasible"].includes(kind) || (kind === "drift" && (data?.arm ?? null) !== null);
   return isOurs ? text.replace(/\barm(s?)\b/g, "configuration$1") : text;
 }
 
 function row({ kind, at, text, data }) {
   const isDrift = kind === "drift";
-  const isLoud = kind === "rolled back" || kind === "resumed";
+  const isLoud = ["rolled back", "resumed", "infeasible"].includes(kind);
   return h("li", { data: { kind } },
     h("time", { class: "soft small", datetime: at }, moment(at)),
     h("span", { class: "wrap" }, isDrift ? h("strong", { class: "noticed" }, icon(ICONS.change), "Change noticed: ") : null,
