@@ -13,7 +13,7 @@ from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
 EventKind = Literal[
     "created", "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back",
-    "resumed",
+    "resumed", "infeasible", "feasible",
 ]  # fmt: skip
 RolloutKind = Literal["control", "rolled back", "resumed"]
 
@@ -26,8 +26,9 @@ class Event:
     added by hand), ``arms`` (several were, together), ``space`` (the space changed), ``settings``
     (other settings did), ``drift`` (the rewards changed, and the study noticed), ``control`` (the
     control, the exposure or the guardrail was set), ``rolled back`` (the control is served to
-    everyone) or ``resumed`` (it no longer is). ``data`` has the details as JSON-safe values,
-    ``str(event)`` says it in words.
+    everyone), ``resumed`` (it no longer is), ``infeasible`` (nothing is within the budgets and
+    limits, and what exceeds them least is served) or ``feasible`` (something is again). ``data``
+    has the details as JSON-safe values, ``str(event)`` says it in words.
 
     The data of ``arms``: the new arms are those from ``first`` to ``last`` (None when there are
     none), and ``resumed`` are the ids of arms that became active again.
@@ -69,6 +70,8 @@ class Event:
             return f"arm {data['arm']} was {state}"
         if self.kind in ("control", "rolled back", "resumed"):
             return _rollout_text(self.kind, data)
+        if self.kind in ("infeasible", "feasible"):
+            return _feasibility_text(self.kind, data)
         if self.kind != "drift":
             return _of_the_service(self.kind, data)
         before, after = data["before"], data["after"]
@@ -109,6 +112,28 @@ def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
         return text
     watched = f" of {guardrail['signal']}" if guardrail.get("signal") else ""
     return f"{text}, the guardrail is {guardrail['margin']:.3g}{watched}"
+
+
+def _feasibility_text(kind: str, data: Mapping[str, Any]) -> str:
+    if kind == "feasible":
+        arm = data["arm"]
+        return "the budgets and limits can be kept" + ("" if arm is None else f": arm {arm} does")
+    unit, name, arm = data["unit"], data["name"], data["arm"]
+    use, budget = (f"{data[key]:.3g}{unit and ' '}{unit}" for key in ("use", "budget"))
+    if unit == "$":
+        use, budget = (f"${data[key]:.3g}" for key in ("use", "budget"))
+    if data["above"] is not None:
+        use, budget = (f"{100.0 * data[key]:.3g} % of the requests" for key in ("use", "budget"))
+        return f"nothing keeps {name} to {budget}: arm {arm}, which exceeds it least, has {use}"
+    return (
+        f"nothing is within the budget of {name}, {budget} a request: arm {arm}, which exceeds it "
+        f"least, uses {use}"
+    )
+
+
+def study_event(kind: EventKind, at: float, data: Mapping[str, Any]) -> Event:
+    """A change that a study noticed, as the log has it."""
+    return Event(kind, to_datetime(at), dict(data))
 
 
 def rollout_event(kind: RolloutKind, at: float, data: Mapping[str, Any]) -> Event:

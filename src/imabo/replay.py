@@ -46,6 +46,7 @@ _SHOWN: Final = 1000  # bytes of a line that an error may show
 _ADMITTING: Final = ("warmup", "expand", "prepared")
 _CHANGES: Final = (
     "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back", "resumed",
+    "infeasible", "feasible",
 )  # fmt: skip
 
 
@@ -235,6 +236,9 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         return _update(engine, entry)
     if kind == "drift":
         engine.changes.note_drift(Drift.from_data(entry))
+        return None, None
+    if kind in ("infeasible", "feasible"):
+        engine.feasibility.follow(kind, {k: v for k, v in entry.items() if k not in ("kind", "at")})
         return None, None
     if kind == "control":
         engine.rollouts.update(*settings_from(entry))

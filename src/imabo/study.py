@@ -237,11 +237,11 @@ class Study(StudyFrames, Compared, StudyGoals):
 
         Telling the same value again changes nothing, so a report may be retried. Another value is
         ``RewardConflict``, anything but a finite number in the reward range ``InvalidReward``; True
-        is 1.0. One that comes after the window counts, too. ``signals``, such as
-        ``{"cost": 0.0004}``, are recorded with the reward or refused with it; see ``signal``.
+        is 1.0. A late one counts, too. ``signals={"cost": 0.01}`` go with it; see ``signal``.
         """
         if signals is not None and key is None and part is None:
-            return self._report(pull_id, reward, signals)
+            self._report(pull_id, reward, signals)
+            return
         told: Any = (pull_id, reward)  # which is checked below, as all rewards are
         if key is not None or part is not None or signals is not None:
             told = Reward(told[1], pull_id, key, part, signals)

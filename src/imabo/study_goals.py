@@ -56,7 +56,8 @@ class StudyGoals(StudyBase):
         """
         told: dict[str, float] = {name: value}  # type: ignore[dict-item]  # checked below
         if key is None and part is None:
-            return self._report(pull_id, None, told)
+            self._report(pull_id, None, told)
+            return
         with self._lock:
             one = Reward(None, pull_id, key, part, told)
             (refused,) = self._live().rewards.tell_many([one])

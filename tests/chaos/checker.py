@@ -51,7 +51,7 @@ class _Comparison:
             self._pulls |= {make_id(self._token, pull.number): pull for pull in page}
             after = page[-1].number
         self._asks = [asked for asked in history.asks if asked.study == name]
-        self._tolds = history.tolds
+        self._tolds, self._costs = history.tolds, history.costs
         self._handed_out = {pull["id"]: asked for asked in self._asks for pull in asked.pulls or ()}
 
     def __iter__(self) -> Iterator[str]:
@@ -60,12 +60,16 @@ class _Comparison:
         yield from self._check_handed_out()
         for pull, record in self._pulls.items():
             yield from _check_reward(pull, record.reward, self._tolds.get(pull, Told()))
+            cost, told = record.signals.get("cost"), self._costs.get(pull, Told())
+            yield from (f"signal: {what}" for what in _check_reward(pull, cost, told))
 
     def _check_rows(self) -> Iterator[str]:
         """The table itself has what the store says."""
         told = [(pull.number, pull.arm, pull.state, pull.reward) for pull in self._pulls.values()]
         if told != [(row.number, row.arm, row.state, row.reward) for row in self._rows]:
             yield "the store and its table differ"
+        if [pull.signals for pull in self._pulls.values()] != [row.values for row in self._rows]:
+            yield "the store and its table differ in signals"
 
     def _check_keys(self) -> Iterator[str]:
         """Every key that was sent has its pulls or none; no other pull has a key."""

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from tests.chaos.fleet import Fleet
-from tests.chaos.history import Asked, History, Pulled
+from tests.chaos.history import Asked, History, Pulled, cost_of
 from tests.chaos.wire import Answer, Line, Lost
 
 MOST_OPEN: Final = 1500  # pulls that wait for their reward before clients only tell
@@ -75,6 +75,8 @@ class Client:
             await self._tell_again()
         elif dice < 0.10 and self._shared.told:
             await self._read(*rng.choice(self._shared.told))
+        elif dice < 0.16 and self._shared.told:
+            await self._signal(self._any_pull())
         elif n_open < FEWEST_OPEN or (dice < 0.4 and n_open < MOST_OPEN):
             await self._ask()
         elif dice < 0.5:
@@ -145,13 +147,49 @@ class Client:
             self._history.contradict(f"{asked} with another count was answered {answer}")
         self._history.counts["key conflicts"] += answer is not None
 
+    # --- signals --------------------------------------------------------------------------------
+
+    def _any_pull(self) -> str:
+        """One that has its reward, or one that still waits for it."""
+        if self._shared.waiting and self._rng.random() < 0.5:
+            return str(self._rng.choice(self._shared.waiting)["id"])
+        return self._rng.choice(self._shared.told)[0]
+
+    async def _signal(self, pull: str) -> None:
+        """A signal alone, perhaps again; or another value of one that is there: it is refused."""
+        value, known = cost_of(pull), self._history.costs.get(pull)
+        if known is not None and known.acknowledged and self._rng.random() < 0.3:
+            value = 2.0 + self._rng.random()
+        self._history.costing(pull, value)
+        answer = await self._send("PUT", f"/v1/pulls/{pull}/signals/cost", {"value": value})
+        if answer is None:
+            return
+        if answer.status == 204:
+            self._history.cost_recorded(pull, value)
+        elif (answer.status, answer.code) == (409, "signal_conflict"):
+            self._history.cost_conflicted(pull, value)
+        else:
+            self._history.contradict(f"the signal {value} of pull {pull} was answered {answer}")
+
+    def _with_signal(self, pull: str, body: dict[str, object]) -> bool:
+        """Put the signal into the report of a reward, some of the time: both count, or neither."""
+        if self._rng.random() < 0.5:
+            return False
+        self._history.costing(pull, cost_of(pull))
+        body["signals"] = {"cost": cost_of(pull)}
+        return True
+
     # --- rewards --------------------------------------------------------------------------------
 
     async def _tell(self, pull: str, value: float) -> None:
         self._history.telling(pull, value)
-        answer = await self._send("PUT", f"/v1/pulls/{pull}/reward", {"reward": value})
+        body: dict[str, object] = {"reward": value}
+        has_signal = self._with_signal(pull, body)
+        answer = await self._send("PUT", f"/v1/pulls/{pull}/reward", body)
         if answer is not None:
             self._take(pull, value, answer.status == 204, answer.code)
+            if has_signal and answer.status == 204:
+                self._history.cost_recorded(pull, cost_of(pull))
 
     async def _tell_two_values(self, pulled: Pulled) -> None:
         """Two clients that disagree, at the same time: one of them is right."""
@@ -174,9 +212,12 @@ class Client:
             rewards.append((pull, value if rng.random() < 0.5 else self._value()))
         rng.shuffle(rewards)
         unknown = f"{rewards[0][0].rpartition('-')[0]}-999999999"
-        body = [{"pull": pull, "reward": value} for pull, value in [*rewards, (unknown, 0.5)]]
-        for pull, value in rewards:
+        body: list[dict[str, object]] = [
+            {"pull": pull, "reward": value} for pull, value in [*rewards, (unknown, 0.5)]
+        ]
+        for (pull, value), one in zip(rewards, body, strict=False):
             self._history.telling(pull, value)
+            self._with_signal(pull, one)
         answer = await self._send("POST", "/v1/rewards", {"rewards": body})
         if answer is None:
             return
@@ -185,12 +226,14 @@ class Client:
             return
         *results, last = answer.body["results"]
         self._check_unknown(last)
-        for (pull, value), result in zip(rewards, results, strict=True):
+        for (pull, value), one, result in zip(rewards, body, results, strict=False):
             code = result.get("problem", {}).get("code", "")
             if result["pull"] != pull:
                 self._history.contradict(f"the result of pull {pull} is {result}")
             elif code != "unavailable":
                 self._take(pull, value, result["status"] == "recorded", code)
+                if "signals" in one and result["status"] == "recorded":
+                    self._history.cost_recorded(pull, cost_of(pull))
 
     def _check_unknown(self, result: dict[str, object]) -> None:
         problem = result.get("problem")

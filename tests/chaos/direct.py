@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from typing import Any, Final, NamedTuple
 
 import psycopg
 
-_COLUMNS: Final = "p.number, p.arm, p.state, p.reward, p.key, p.part"
+_COLUMNS: Final = "p.number, p.arm, p.state, p.reward, p.key, p.part, p.signals"
 
 
 class Row(NamedTuple):
@@ -20,6 +21,12 @@ class Row(NamedTuple):
     reward: float | None
     key: str | None
     part: int
+    signals: str | None
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The values of its signals, which are JSON with their times."""
+        return {name: one[0] for name, one in json.loads(self.signals or "{}").items()}
 
 
 def read_pulls(url: str, name: str) -> list[Row]:

@@ -36,9 +36,11 @@ HANG_S: Final = 2.0
 WINDOW_S: Final = 3.0  # short enough that rewards come late
 # The decisions of the first rest on the log alone, so each of them is checked; the second is the
 # default, with a model that runs in a process of its own.
+# Both have a signal and a budget of it, so that its sums and the bank are checked as well.
+GOAL: Final = {"signals": {"cost": {"low": 0.0}}, "objective": {"budgets": {"cost": 0.45}}}
 STUDIES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "by the index": {"policy": {"type": "IMOSS"}, "oracle": {"type": "Random"}},
-    "by a model": {},
+    "by the index": {"policy": {"type": "IMOSS"}, "oracle": {"type": "Random"}, **GOAL},
+    "by a model": GOAL,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,9 +34,14 @@ class Asked:
         return body
 
 
+def cost_of(pull: str) -> float:
+    """The signal of a pull: with all its digits, and anybody can work it out again."""
+    return int(hashlib.sha1(pull.encode()).hexdigest()[:13], 16) / 2**52
+
+
 @dataclass(eq=False)
 class Told:
-    """All that was sent about the reward of one pull."""
+    """All that was sent about the reward of one pull, or about its signal."""
 
     sent: set[float] = field(default_factory=set)
     acknowledged: set[float] = field(default_factory=set)
@@ -48,6 +54,7 @@ class History:
     def __init__(self) -> None:
         self.asks: list[Asked] = []
         self.tolds: dict[str, Told] = {}
+        self.costs: dict[str, Told] = {}  # the same of their signal
         self.contradictions: list[str] = []
         self.counts: Counter[str] = Counter()
 
@@ -81,6 +88,25 @@ class History:
         told = self.tolds.setdefault(pull, Told())
         told.sent.add(value)
         return told
+
+    def costing(self, pull: str, value: float) -> Told:
+        """A signal is about to be sent, alone or with a reward."""
+        told = self.costs.setdefault(pull, Told())
+        told.sent.add(value)
+        return told
+
+    def cost_recorded(self, pull: str, value: float) -> None:
+        """A signal was acknowledged."""
+        told = self.costs[pull]
+        self.counts["signals repeated" if told.acknowledged else "signals acknowledged"] += 1
+        told.acknowledged.add(value)
+        if len(told.acknowledged) > 1 or value in told.refused:
+            self.contradict(f"pull {pull}: the signal {value} was recorded beside {told}")
+
+    def cost_conflicted(self, pull: str, value: float) -> None:
+        """A signal was refused because the pull has another value of it."""
+        self.counts["signal conflicts"] += 1
+        self.costs[pull].refused.add(value)
 
     def recorded(self, pull: str, value: float) -> None:
         """A reward was acknowledged."""

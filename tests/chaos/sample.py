@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from imabo import Float, Int, Pull, Space, Study, oracles, policies
+from imabo import Float, Int, Pull, Signal, Space, Study, oracles, policies
 from imabo.errors import RewardConflict
 from tests.chaos.checker import stamp
-from tests.chaos.history import LASTING, History, Pulled
+from tests.chaos.history import LASTING, History, Pulled, cost_of
 
 NAME = "sample"
 
@@ -22,6 +22,7 @@ def play(path: Path) -> History:
         Space(x=Float(0.0, 1.0), k=Int(1, 8)),
         policy=policies.IMOSS(),
         oracle=oracles.Random(),
+        signals={"cost": Signal(low=0.0)},
         store=f"sqlite:///{path}",
         seed=1,
         window_s=20.0,
@@ -41,7 +42,10 @@ def play(path: Path) -> History:
 
 
 def tell(study: Study, history: History, pull: str, value: float) -> None:
-    """Tell a reward, and another value after it."""
+    """Tell a reward, and another value after it; and a signal of its own."""
+    history.costing(pull, cost_of(pull))
+    study.signal(pull, "cost", cost_of(pull))
+    history.cost_recorded(pull, cost_of(pull))
     for reward in (value, value, value / 2):
         history.telling(pull, reward)
         try:

@@ -29,5 +29,8 @@ def test_what_was_acknowledged_is_there_exactly_once(chaos: Chaos) -> None:
     counts = report.counts
     assert counts["rewards acknowledged"] >= chaos.rewards
     # It can only show something of what happened.
-    for what in ("rewards repeated", "asks repeated", "conflicts", "answers lost", "retries"):
+    for what in (
+        "rewards repeated", "asks repeated", "conflicts", "answers lost", "retries",
+        "signals acknowledged", "signals repeated", "signal conflicts",
+    ):  # fmt: skip
         assert counts[what] > 0, what

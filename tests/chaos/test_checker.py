@@ -68,6 +68,15 @@ SPOILT_FACTS = {
         f"UPDATE pulls SET arm = 1 + (arm = 1) WHERE number = {REWARDED}",
         "counters",
     ),
+    "a signal is deleted": (
+        f"UPDATE pulls SET signals = NULL WHERE number = {REWARDED}",
+        "counters",
+    ),
+    "an arm's sum of a signal is doubled": (
+        "UPDATE arms SET signals = json_set(signals, '$.cost[1]', 2 * signals ->> '$.cost[1]') "
+        "WHERE signals IS NOT NULL",
+        "counters",
+    ),
     "a transaction is missing": ("UPDATE studies SET seq = seq + 1", "pulls"),
     "the schedule allowed fewer arms": (
         "UPDATE studies SET policy = json_set(policy, '$.beta', 0.3)",
@@ -98,6 +107,14 @@ SPOILT_PROMISES = {
         "UPDATE pulls SET state = 'rewarded', reward = 0.25, rewarded_at = 1e4, rewarded_seq = 1 "
         "WHERE number = (SELECT min(number) FROM pulls WHERE state <> 'rewarded')",
         "0.25 is there and was never sent",
+    ),
+    "an acknowledged signal is gone": (
+        SPOILT_FACTS["a signal is deleted"][0],
+        "was acknowledged and None is there",
+    ),
+    "an acknowledged signal is another": (
+        f"UPDATE pulls SET signals = json_set(signals, '$.cost[0]', 0.5) WHERE number = {REWARDED}",
+        "was acknowledged and 0.5 is there",
     ),
     "an acknowledged pull is gone": (SPOILT_FACTS["a pull is gone"][0], "is not there"),
     "a pull is there that nobody asked for": (

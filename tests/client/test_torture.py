@@ -27,3 +27,4 @@ def test_every_tell_that_returned_is_there_exactly_once(plan: Plan) -> None:
     # It can only show something of what happened.
     assert {*plan.faults} - {"disk full"} <= {*report.faults}
     assert report.most_waiting > 0
+    assert report.faults["signals told"] > 0

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from imabo import Objective, Signal
 from imabo.client import Client
 from imabo.stores import open_store
 from imabo.study import Study
@@ -29,7 +30,7 @@ from imabo.testing.audit import audit
 from imabo.testing.study.base import letters
 from tests.chaos.driver import LIMIT_S
 from tests.chaos.fleet import tracebacks
-from tests.client.children.traffic import NAME, reward_of
+from tests.client.children.traffic import NAME, cost_of, reward_of
 from tests.client.databases import Database, open_database
 from tests.client.processes import ROOT, KilledServer
 
@@ -96,7 +97,9 @@ class Torture:
             options = ("--store-limit-s", str(LIMIT_S))
             self._servers.append(KilledServer(self._database.url, options, log))
         with Client(self._servers[0].url) as client:
-            client.create(NAME, letters("a", "b", "c"), seed=1)
+            goal = Objective(budgets={"cost": 0.55})
+            signals = {"cost": Signal(low=0.0)}
+            client.create(NAME, letters("a", "b", "c"), seed=1, signals=signals, objective=goal)
         self._clients += [self._start_client() for _ in range(self._plan.clients)]
 
     def _start_client(self) -> subprocess.Popen[bytes]:
@@ -187,11 +190,22 @@ class Torture:
                 if last.n_refused:
                     wrong.append(f"{last.n_refused} rewards were refused")
         self.stop()
-        told = (self._folder / "told.log").read_text().split()
+        told = {*(self._folder / "told.log").read_text().splitlines()}
+        signalled = {line.removesuffix(" cost") for line in told if line.endswith(" cost")}
+        told = {line for line in told if not line.endswith(" cost")}
+        self.faults["signals told"] += len(signalled)
         with Study.open(NAME, store=self._database.url) as study:
-            rewards = {pull.id: pull.reward for pull in study if pull.reward is not None}
+            pulls = list(study)
+        rewards = {pull.id: pull.reward for pull in pulls if pull.reward is not None}
+        costs = {pull.id: pull.signals["cost"] for pull in pulls if pull.signals}
+        wrong += [f"the reward of {pull} was told and is not there" for pull in told - {*rewards}]
         wrong += [
-            f"the reward of {pull} was told and is not there" for pull in {*told} - {*rewards}
+            f"the signal of {pull} was told and is not there" for pull in signalled - {*costs}
+        ]
+        wrong += [
+            f"pull {pull} has the signal {cost}"
+            for pull, cost in costs.items()
+            if cost != cost_of(pull)
         ]
         wrong += [
             f"pull {pull} has the reward {reward}"

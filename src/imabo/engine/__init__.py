@@ -10,6 +10,7 @@ from collections.abc import Callable
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
 from imabo.engine.comparison import Comparison
+from imabo.engine.feasibility import Feasibility
 from imabo.engine.replica import Replica
 from imabo.engine.rewards import Rewards
 from imabo.engine.rollouts import Rollouts
@@ -29,6 +30,7 @@ class Engine:
         changes: Changes by hand.
         comparison: What the rewards say of tuned requests and of the control's.
         rollouts: Who gets the control.
+        feasibility: Whether anything is within the budgets and limits.
         is_closed: Whether ``close`` was called.
     """
 
@@ -49,7 +51,9 @@ class Engine:
         self.changes = Changes(self.replica)
         self.comparison = Comparison(self.replica)
         self.rollouts = Rollouts(self.replica, self.comparison)
-        self.rewards = Rewards(self.replica, self.asks, self.changes, self.rollouts)
+        self.feasibility = Feasibility(self.replica)
+        parts = self.changes, self.rollouts, self.feasibility
+        self.rewards = Rewards(self.replica, self.asks, *parts)
 
     def close(self) -> None:
         """Release the store's file or connection, when it was opened for this study."""

@@ -13,6 +13,7 @@ import numpy as np
 from imabo.drift import find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
+from imabo.engine.feasibility import Feasibility
 from imabo.engine.naming import check_named, keyed, number_of_named, unknown_key
 from imabo.engine.replica import Replica
 from imabo.engine.requests import Reward
@@ -39,6 +40,7 @@ class Rewards:
         asks: They say whether the view must be the newest, and whether changes matter.
         changes: Where a change that is noticed goes.
         rollouts: Where the guardrail looks, and rolls back.
+        feasibility: Where it is noticed that nothing is within the budgets.
 
     Attributes:
         is_watching: Whether changes are looked for; a replay follows its log instead.
@@ -46,8 +48,16 @@ class Rewards:
         n_rollbacks: Times that the guardrail rolled the study back, so with these.
     """
 
-    def __init__(self, replica: Replica, asks: Asks, changes: Changes, rollouts: Rollouts) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        asks: Asks,
+        changes: Changes,
+        rollouts: Rollouts,
+        feasibility: Feasibility,
+    ) -> None:
         self._rollouts = rollouts
+        self._feasibility = feasibility
         self._n_signalled = 0  # values of a signal that a guardrail watches, told here
         self.n_rollbacks = 0
         self._replica = replica
@@ -147,6 +157,8 @@ class Rewards:
             return
         if n_fresh and self._asks.watches:
             self._watch(n_fresh)
+        if self._replica.view.spending is not None or self._feasibility.is_said:
+            self._judge()
         rollout = self._replica.rollout
         if rollout is None or rollout.guardrail is None:
             return
@@ -156,6 +168,15 @@ class Rewards:
             n = self._n_signalled = self._n_signalled + n_fresh
         if (n - n_fresh) // _GUARDED != n // _GUARDED:
             self._guard()
+
+    def _judge(self) -> None:
+        """Say when nothing is within the budgets any more, or something is again."""
+        try:
+            event = self._feasibility.look()
+        except StoreError:
+            return  # as with a drift: the next look finds it again
+        if event is not None:
+            self._tell_of(event)
 
     def _guard(self) -> None:
         """Ask the guardrail."""

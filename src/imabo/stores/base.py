@@ -269,13 +269,13 @@ class Change:
     """A change by hand (arm states, a new arm, a new space), or one of the world that was noticed.
 
     ``kind`` and ``data`` go to the log. ``settings`` replaces those of the study, ``declared`` the
-    document of what its code last declared, ``rollout`` the one of its control,
-    ``banks`` those of the objective.
+    document of what its code last declared, ``rollout`` its control's, ``banks`` the objective's.
     """
 
     kind: Literal[
-        "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back", "resumed"
-    ]
+        "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back", "resumed",
+        "infeasible", "feasible",
+    ]  # fmt: skip
     data: Mapping[str, Any]
     states: Mapping[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
     arms: Sequence[NewArm] = ()

@@ -50,7 +50,7 @@ class LogEntry:
     seq: int
     kind: Literal[
         "ask", "tell", "signal", "expire", "state", "arm", "arms", "space", "settings", "drift",
-        "control", "rolled back", "resumed",
+        "control", "rolled back", "resumed", "infeasible", "feasible",
     ]  # fmt: skip
     at: float
     pull: int | None = None

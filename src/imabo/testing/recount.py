@@ -147,6 +147,8 @@ class Recount:
                 self._update_space(Space.from_dict(data["space"]))
         elif entry.kind == "drift" and self.view.memory is not None:
             self.view.put_memory(forget(self.view, Drift.from_data(data), entry.at))
+        elif entry.kind in ("infeasible", "feasible"):
+            pass  # it says something, and changes nothing
         else:
             self._report("pulls", f"the log has an entry without its facts: {entry!r}")
 

@@ -138,6 +138,12 @@ class GoalCases(StudyCases):
         assert served.count("a") >= len(served) - 2
         assert not study.best().is_within
         assert "nothing is within the budget" in str(study.frontier("cost"))
+        study.update(objective=Objective(budgets={"cost": 3.0}))
+        serve(study, 40)
+        events = [one for one in study.events() if one.kind in ("infeasible", "feasible")]
+        assert [one.kind for one in events] == ["infeasible", "feasible"]
+        assert str(events[0]).startswith("nothing is within the budget of cost, $0.5 a request")
+        assert events[0].data["use"] == pytest.approx(1.0)
 
     def test_a_budget_changes_while_the_study_runs(self, make_study: MakeStudy) -> None:
         """The next decisions go by it, and an event says so."""
