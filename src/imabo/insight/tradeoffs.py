@@ -95,7 +95,7 @@ def tradeoff(snapshot: StudySnapshot, signal: str | None = None) -> Tradeoff | N
         ...     large = pull.config["model"] == "large"
         ...     study.tell(pull.id, 0.9 if large else 0.6, signals={"cost": 3.0 if large else 1.0})
         >>> found = insight.tradeoff(insight.read(study))
-        >>> [(one.label, one.use, one.mean) for one in found.arms]
+        >>> [(one.label, one.use, round(one.mean, 3)) for one in found.arms]
         [('small', 1.0, 0.6), ('large', 3.0, 0.9)]
     """
     used = snapshot.used

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, overload
 
@@ -423,5 +423,6 @@ def to_change(row: Sequence[Any]) -> LogEntry:
 
 def to_milestone(row: Sequence[Any]) -> Milestone:
     """A milestone, from the columns of its record; the last are the arms' pulls and signals."""
-    *counts, arm_pulls, signals = row
-    return Milestone(*counts, PullCounts(arm_pulls), load_or_none(signals))
+    *_, arm_pulls, signals = row
+    made = Milestone(*row)
+    return replace(made, arm_pulls=PullCounts(arm_pulls), signals=load_or_none(signals))
