@@ -217,6 +217,7 @@ def test_a_budget_that_nothing_keeps_is_said() -> None:
     answer = key.answers[-1]
     assert (answer.answer, answer.tone) == ("No: nothing is within it", "bad")
     assert "small" in key.answers[1].answer
+    assert key.goals[0].price_text == "there is no price, because nothing is within it"
     model = insight.tradeoff(insight.read(study))
     assert model is not None
     assert model.now is not None

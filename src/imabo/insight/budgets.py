@@ -108,7 +108,7 @@ def _goal(snapshot: StudySnapshot, used: Used, one: Constraint) -> Goal:
         n=int(n[-1]),
         n_recent=int(n_recent),
         price=price,
-        price_text=price_words(price, one, unit, snapshot.reward_range),
+        price_text=price_text(snapshot, used, one),
         text=_kept_words(one, unit, recent, total),
         is_kept=is_kept,
         trend=list(trend),
@@ -139,6 +139,14 @@ def used_words(one: Constraint, unit: str, value: float | None) -> str:
 def allowed_words(one: Constraint, unit: str) -> str:
     """What is allowed."""
     return used_words(one, unit, one.budget)
+
+
+def price_text(snapshot: StudySnapshot, used: Used, one: Constraint) -> str:
+    """What a little more reward costs now, in words; nothing has a price where nothing fits."""
+    if snapshot.best is not None and not snapshot.best.is_within:
+        return "there is no price, because nothing is within it"
+    unit, price = used.signals[one.signal].unit, used.prices.get(one.name, 0.0)
+    return price_words(price, one, unit, snapshot.reward_range)
 
 
 def price_words(

@@ -10,7 +10,7 @@ import numpy as np
 
 from imabo.arms import Floats, Ints
 from imabo.frontier import best_shares, on_hull
-from imabo.insight.budgets import price_words
+from imabo.insight.budgets import price_text
 from imabo.insight.compared import percent
 from imabo.insight.estimates import number
 from imabo.insight.snapshot import StudySnapshot
@@ -142,7 +142,7 @@ def tradeoff(snapshot: StudySnapshot, signal: str | None = None) -> Tradeoff | N
     curve, now = _curve(snapshot, used, name, rows, uses)
     words, allowed = "", None
     if budget is not None:
-        words = price_words(used.prices.get(name, 0.0), budget, unit, snapshot.reward_range)
+        words = price_text(snapshot, used, budget)
         allowed = budget.budget
     n_others = sum(one.name != name for one in used.constraints)
     return Tradeoff(name, unit, listed, len(rows), curve, allowed, now, words, n_others)
