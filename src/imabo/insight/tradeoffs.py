@@ -101,7 +101,15 @@ def tradeoff(snapshot: StudySnapshot, signal: str | None = None) -> Tradeoff | N
     used = snapshot.used
     if used is None:
         return None
-    name, known = used.named(signal), snapshot.arms
+    name = used.named(signal)
+    if name not in used.found:
+        used.found[name] = _tradeoff(snapshot, used, name)
+    made: Tradeoff = used.found[name]
+    return made
+
+
+def _tradeoff(snapshot: StudySnapshot, used: Used, name: str) -> Tradeoff:
+    known = snapshot.arms
     n, sums, squares = used.columns(name)
     ready = (known.states == "active") & (known.n_rewards > 0) & (n > 0)
     rows = np.flatnonzero(ready)
