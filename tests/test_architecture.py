@@ -24,7 +24,7 @@ SOURCE = Path(imabo.__file__).parent
 # Each row may import from the rows above it and from itself; SEPARATE parts of one row may not
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
-    {"errors", "late_scipy", "markup", "spelling"},
+    {"amounts", "errors", "late_scipy", "markup", "spelling"},
     {"space", "memory", "magnitude", "beliefs", "counters", "admitted", "settings", "objective"}
     | {"spending", "facts"},
     {"arms"},

@@ -15,6 +15,7 @@ from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.confidence import bounded_interval, open_interval
 from imabo.errors import InvalidSignal, NoRewards
 from imabo.evaluation import level_of_each
+from imabo.markup import config_text, number, table
 from imabo.objective import Signal
 from imabo.pricing import charges_now
 from imabo.settings import check_fraction
@@ -23,6 +24,7 @@ from imabo.space.scalars import show
 from imabo.spelling import closest
 from imabo.stores.base import Snapshot
 
+DEAR: Final = 100.0  # budgets for a hundredth of reward: no one would call that a price
 _LEAST_SHARE: Final = 1e-6  # of a mix, below which an arm is no part of it
 
 
@@ -131,10 +133,31 @@ class Frontier:
             if not best.is_within:
                 least = self._shown(best.use)
                 lines.append(f"nothing is within the budget: the cheapest uses {least} a request")
-            elif self.price:
+            elif self.price and 0.01 / self.price <= DEAR * self.budget:
                 more = self._shown(0.01 / self.price)
                 lines.append(f"0.01 of reward costs {more} more a request")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it says in words, and every arm with its intervals."""
+        best = {} if self.budget is None else self.at(self.budget).shares
+        head = ["arm", self.signal, "interval", "reward", "interval", "rewards", "best mix", ""]
+        rows = []
+        for one in self.arms:
+            share = best.get(one.arm)
+            rows.append(
+                [
+                    f"{one.arm}{' *' if one.is_on_frontier else ''}",
+                    self._shown(one.use),
+                    " to ".join(self._shown(end) for end in one.use_interval),
+                    number(one.mean),
+                    " to ".join(number(end) for end in one.interval),
+                    one.n_rewards,
+                    "" if share is None else f"{share:.0%}",
+                    config_text(dict(one.config)),
+                ]
+            )
+        return table("; ".join(str(self).splitlines()) + " (* on the frontier)", head, rows)
 
     def _shown(self, amount: float) -> str:
         return shown(amount, self.unit)

@@ -36,7 +36,7 @@ class StudyChanges(StudyBase):
             space: As for ``update_space``.
             settings: ``window_s``, which counts from now on for the pulls that still wait; what has
                 expired stays expired. ``reward_range``, as long as there is no reward: what is
-                learned is on its scale.
+                learned is on its scale. ``objective``, the budgets and limits, and ``signals``.
 
         Example:
             >>> from imabo import Float, Space, Study

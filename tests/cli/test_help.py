@@ -63,7 +63,7 @@ def test_the_example_of_a_command_works(command: Command, imabo: Imabo) -> None:
         assert imabo("pause", STUDY, "1").code == 0
     if command.name == "lift":
         assert imabo("control", STUDY, "--random").code == 0
-    if command.name in ("signal", "frontier"):
+    if command.name in ("signal", "frontier", "budget"):
         with Study.open(STUDY, store="sqlite:///imabo.db") as study:
             study.update(signals={"cost": Signal(low=0.0)})
             study.tell(study.ask().id, 0.5, signals={"cost": 1.0})

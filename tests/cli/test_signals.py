@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+import pytest
 
 from imabo import Choice, Objective, Signal, Space, Study
 from tests.cli.calls import Imabo
@@ -46,7 +49,57 @@ def test_a_pull_is_told_with_its_signals(imabo: Imabo, folder: Path) -> None:
     assert conflict.error["code"] == "signal_conflict"
     shown = imabo("frontier", "router").out
     assert shown.startswith("cost: $2.25 a request so far, $2 allowed")
-    assert "* arm 1: 1.5 0.5" in shown
+    assert re.search(r"\*\s+1\s+\$1\.5\s.*\s0\.5\s", shown)
+
+
+def test_budgets_are_shown_and_set_and_what_is_not_named_stays(
+    anywhere: Imabo, tmp_path: Path
+) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(DECLARATION, encoding="utf-8")
+    anywhere("create", str(file))
+    shown = anywhere("budget", "router").out
+    assert "cost: nothing is known yet, $2 allowed" in shown
+    changed = anywhere(
+        "budget", "router", "cost=1.5", "--limit", "cost", "3", "0.25", "--json"
+    ).json
+    limit = {"signal": "cost", "above": 3.0, "share": 0.25}
+    assert changed["objective"]["budgets"] == {"cost": 1.5}
+    assert changed["objective"]["limits"] == [limit]
+    assert [goal["name"] for goal in changed["goals"]] == ["cost", "cost > 3"]
+    kept = anywhere("budget", "router", "cost=none", "--json").json["objective"]
+    assert (kept["budgets"], kept["limits"]) == ({}, [limit])
+    happened = anywhere("events", "router").out.splitlines()[-1]
+    assert happened.endswith("to cost > 3 at most 25% of the requests")
+    assert anywhere("budget", "router", "--end", "--json").json["objective"] is None
+    assert anywhere("budget", "router").out.startswith("There is no budget")
+    refused = anywhere("budget", "router", "price=1", "--json")
+    assert "'cost'" in refused.error["why"]
+    assert anywhere("budget", "router", "cost=much").code == 2
+    assert anywhere("budget", "router", "cost=1", "--end").code == 2
+
+
+def test_a_mix_and_what_other_budgets_buy_are_printed(imabo: Imabo, folder: Path) -> None:
+    signals, objective = {"cost": Signal(low=0.0, unit="$")}, Objective(budgets={"cost": 2.0})
+    store = f"sqlite:///{folder / 'imabo.db'}"
+    space = Space(model=Choice("small", "large"))
+    with Study.create("router", space, store=store, signals=signals, objective=objective) as study:
+        for _ in range(60):
+            pull = study.ask()
+            large = pull.config["model"] == "large"
+            study.tell(pull.id, 0.9 if large else 0.6, signals={"cost": 3.0 if large else 1.0})
+        small = next(arm.id for arm in study.arms() if arm.config["model"] == "small")
+    shown = imabo("frontier", "router", "--at", "2.5").out
+    assert re.search(r"\$2\.5\s+0\.825\s+\$2\.5\s", shown)
+    assert "nothing is within" in shown  # a quarter of the budget
+    at = imabo("frontier", "router", "--at", "2.5", "--json").json["at"]
+    assert at["mean"] == pytest.approx(0.825)
+    assert f"50% arm {small}" in imabo("best", "router").out
+    whole = imabo("show", "router").out
+    assert "Is it within the budget?" in whole
+    assert re.search(r"0\.01 of reward costs \$0\.06\d+ more a request", whole)
+    assert "signal cost" in imabo("arms", "router").out
+    assert "$2 allowed" in imabo("watch", "router", "--count", "1").out
 
 
 def test_a_guardrail_watches_a_signal(imabo: Imabo, folder: Path) -> None:

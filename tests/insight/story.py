@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from imabo import Choice, Float, Int, Pull, Space, Study, oracles, policies
+from imabo import (
+    Choice,
+    Float,
+    Int,
+    Limit,
+    Objective,
+    Pull,
+    Signal,
+    Space,
+    Study,
+    oracles,
+    policies,
+)
 from imabo.testing.study.base import ManualClock, letters, play
 from tests.study.traffic import SPACES, WINDOW_S, Traffic
 
@@ -96,7 +109,58 @@ def situations() -> dict[str, Callable[[], Study]]:
         "pruned": _pruned,
         "values of any kind": _any_values,
         "a change of the world": changed,
+        "a budget and a limit": lambda: budgeted()[0],
+        "signals alone": lambda: budgeted(objective=None)[0],
+        "a price list": lambda: budgeted(signals={"cost": Signal(known=PRICES)}, limits=())[0],
+        "signals and no requests": lambda: budgeted(0)[0],
     }
+
+
+MODELS = {"small": (0.6, 1.0), "large": (0.9, 3.0), "<b>&amp;": (0.5, 2.0)}
+PRICES = {"model": {name: cost for name, (_, cost) in MODELS.items()}}
+BUDGET = Objective(budgets={"cost": 2.0})
+SLOW = Limit("seconds", above=1.0, share=0.4)
+
+
+def budgeted(
+    rounds: int = 300,
+    *,
+    signals: dict[str, Signal] | None = None,
+    objective: Objective | None = BUDGET,
+    limits: Sequence[Limit] = (SLOW,),
+    **settings: Any,
+) -> tuple[Study, list[dict[str, float]]]:
+    """A study of models that differ in what they cost, and what each request used."""
+    clock = settings.setdefault("clock", ManualClock(1e9))
+    if objective is not None:
+        objective = replace(objective, limits=tuple(limits))
+    study = Study.create(
+        settings.pop("name", "budgeted"),
+        Space(model=Choice(*MODELS)),
+        signals=signals or {"cost": Signal(low=0.0, unit="$"), "seconds": Signal(unit="<b>s")},
+        objective=objective,
+        seed=3,
+        **settings,
+    )
+    told: list[dict[str, float]] = []
+    return study, spend_on(study, clock, rounds, told)
+
+
+def spend_on(
+    study: Study, clock: ManualClock, rounds: int, told: list[dict[str, float]]
+) -> list[dict[str, float]]:
+    """Play on, a second a round; each request says what it used, all but every fifth."""
+    for _ in range(rounds):
+        clock.now += 1.0
+        pull = study.ask()
+        number = int(pull.id.rpartition("-")[2])
+        luck = (number * 0.6180339887) % 1.0
+        good, cost = MODELS[str(pull.config["model"])]
+        used = {"cost": cost * (0.5 + luck), "seconds": cost * luck}
+        used = {name: used[name] for name in study.signals} if number % 5 else {}
+        study.tell(pull.id, float(luck < good), signals=used)
+        told.append(used)
+    return told
 
 
 def changed(clock: ManualClock | None = None) -> Study:

@@ -61,6 +61,7 @@ def test_after_a_change_the_best_arm_is_that_of_the_study_with_the_rewards_since
         "observed": best.observed,
         "chance": best.chance,
         "label": f"{best.config['letter']}",
+        "mix": None,
     }
     assert best.n_rewards < study.n_rewards / 4
 

@@ -25,9 +25,12 @@ def said(key: Overview) -> dict[str, tuple[str, str]]:
     return {one.name: (one.answer, one.tone) for one in answers(key)}
 
 
-def test_every_study_has_four_answers(any_snapshot: StudySnapshot) -> None:
+def test_every_study_has_four_answers_and_one_with_an_objective_a_fifth(
+    any_snapshot: StudySnapshot,
+) -> None:
     found = insight.overview(any_snapshot).answers
-    assert [one.name for one in found] == ["working", "best", "cost", "feedback"]
+    fifth = ["budget"] if any_snapshot.study.objective is not None else []
+    assert [one.name for one in found] == ["working", "best", "cost", "feedback", *fifth]
     assert all(one.answer and one.question and one.detail.endswith(".") for one in found)
     assert not any("None" in one.detail + one.answer for one in found)
 

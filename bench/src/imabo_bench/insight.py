@@ -84,7 +84,7 @@ def measures(study: Study) -> dict[str, Callable[[], object]]:
 
     def page(now: insight.StudySnapshot) -> None:
         insight.overview(now)
-        for name in insight.FIGURES:
+        for name in insight.figures_of(now):
             insight.figure(name, now)
         insight.arm_table(now)
 
@@ -97,7 +97,7 @@ def measures(study: Study) -> dict[str, Callable[[], object]]:
         _AGAIN: again,
         "read": lambda: insight.read(study),
         "overview of what was read": lambda: insight.overview(facts),
-        **{f"figure {n}": lambda n=n: insight.figure(n, facts) for n in insight.FIGURES},  # type: ignore[misc]
+        **{f"figure {n}": lambda n=n: insight.figure(n, facts) for n in insight.figures_of(facts)},  # type: ignore[misc]
     }
 
 

@@ -21,7 +21,7 @@ from imabo.cli.arguments import (
 )
 from imabo.cli.gateway import GATEWAY
 from imabo.cli.parser import Argument, Command, Subparsers
-from imabo.cli.pull_commands import FRONTIER, PULL, SIGNAL, TELL
+from imabo.cli.pull_commands import BUDGET, FRONTIER, PULL, SIGNAL, TELL
 
 # Those of imabo.insight, which would take its time to load.
 SORTS: Final = (
@@ -190,6 +190,7 @@ _STEP_IN: Final = [
     ),
     TELL,
     SIGNAL,
+    BUDGET,
     command(
         "step_in:put_states",
         "stop serving arms until they are resumed",

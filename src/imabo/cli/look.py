@@ -6,6 +6,8 @@ import argparse
 from datetime import datetime
 from typing import Final
 
+from imabo.amounts import amount
+from imabo.cli.budget import goal_lines, mix_lines
 from imabo.cli.files import written
 from imabo.cli.output import (
     Table,
@@ -62,7 +64,7 @@ def show(options: argparse.Namespace) -> None:
     for one in overview.get("answers", ()):  # none from an older service
         say(f"  {clean(one['question']):26} {clean(one['answer'])}")
     say()
-    for name, text in [*key_figures(overview), *_compared(overview)]:
+    for name, text in [*key_figures(overview), *_compared(overview), *goal_lines(overview)]:
         say(f"  {name:14} {text}")
     if table["rows"]:
         say()
@@ -118,6 +120,9 @@ def best(options: argparse.Namespace) -> None:
         say(f"the best of the active arms: {chance_text(found.chance)}")
     if found.since is not None:
         say(f"since a change noticed at {when(found.since.timestamp())}")
+    if found.shares is not None:
+        for line in mix_lines(list(found.shares.items()), is_within=found.is_within):
+            say(line)
     for name, value in found.config.items():
         say(f"  {config_text({name: value})}")
 
@@ -203,6 +208,10 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
     ]
     if found is None:
         return figures
+    mix = found.get("mix")  # none without an objective, and from an older service
+    if mix is not None:
+        parts = [(part["arm"], part["share"]) for part in mix["parts"]]
+        figures += [("", line) for line in mix_lines(parts, is_within=mix["is_within"])]
     if found["chance"] is not None:
         figures.append(("", f"the best of the active arms: {chance_text(found['chance'])}"))
     return [*figures, ("", config_text(found["config"]))]
@@ -231,7 +240,19 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
     """
     titles = ["", "arm", "state", "pulls", "rewards", "share", "estimate"]
     titles += ["interval", "config"] if is_short else ["mean", "interval", "origin", "config"]
-    drawn = Table(titles, frozenset({"arm", "pulls", "rewards", "share", "estimate", "mean"}))
+    # Signals stand before the configuration, each under its name.
+    signals = list(dict.fromkeys(name for row in table["rows"] for name in row.get("signals", ())))
+    titles[-1:] = [*(f"signal {clean(name)}" for name in signals), "config"]
+    right = {
+        "arm",
+        "pulls",
+        "rewards",
+        "share",
+        "estimate",
+        "mean",
+        *titles[-1 - len(signals) : -1],
+    }
+    drawn = Table(titles, frozenset(right))
     for row in table["rows"]:
         cells = {
             "": "*" if row["is_best"] else "",
@@ -246,6 +267,8 @@ def arm_rows(table: Document, *, is_short: bool = False) -> Table:
             "origin": clean(row["origin"]),
             "config": config_text(row["config"]),
         }
+        for name in signals:
+            cells[f"signal {clean(name)}"] = amount(row["signals"].get(name))
         if is_short and row.get("label"):  # an older service sends none
             cells["config"] = clean(row["label"])
         drawn.rows.append([cells[title] for title in titles])

@@ -54,12 +54,33 @@ SIGNAL: Final = command(
     takes("signal", "its name and its value", metavar="NAME=VALUE"),
 )
 FRONTIER: Final = command(
-    "pulls:frontier",
+    "budget:frontier",
     "reward against what requests use, and the best mix within the budget",
     "Shows every arm with its mean reward and its mean use of a signal, the one that uses least "
     "first; which of them some budget would have served; what is spent against what is allowed; "
-    "the best mix; and what a little more reward costs now.",
-    "imabo frontier support-answers --signal cost",
+    "the best mix; what a little more reward costs now; and what other budgets would buy.",
+    "imabo frontier support-answers --signal cost --at 0.001",
     *STUDY,
     takes("--signal", "by default that of the first budget", default=None, metavar="NAME"),
+    takes("--at", "another budget, to know what it would buy", type=float, metavar="AMOUNT"),
+)
+BUDGET: Final = command(
+    "budget:budget",
+    "what requests may use, and whether they keep to it",
+    "Shows how budgets and limits are kept and what a little more reward costs now. With "
+    "NAME=VALUE it sets what the mean of a signal over the requests may be at most, while the "
+    "study runs; --limit sets which share of the requests may have a signal above a value. What "
+    "is not named stays, none in place of a number takes it away, and an event says so.",
+    "imabo budget support-answers cost=0.0006",
+    *STUDY,
+    takes("budget", "a signal and its budget", metavar="NAME=VALUE", nargs="*"),
+    takes(
+        "--limit",
+        "at most this share of the requests may have the signal above the value; may be repeated",
+        action="append",
+        default=[],
+        nargs=3,
+        metavar=("NAME", "ABOVE", "SHARE"),
+    ),
+    flag("--end", "keep no budget and no limit any more"),
 )

@@ -56,21 +56,6 @@ def signal(options: argparse.Namespace) -> None:
         say(f"the signal {clean(name)} of {clean(told.id)} is {number(told.signals[name])}")
 
 
-def frontier(options: argparse.Namespace) -> None:
-    """Show reward against a signal."""
-    with place_of(options) as place:
-        found = place.named(options.study).frontier(options.signal)
-    if options.json:
-        write_json(found.document())
-        return
-    for line in str(found).splitlines():
-        say(line)
-    for one in found.arms:
-        mark = "*" if one.is_on_frontier else " "
-        what = f"{number(one.use)} {number(one.mean)}  {config_text(one.config)}"
-        say(f"{mark} arm {one.arm}: {what}")
-
-
 def _signal(word: str, options: argparse.Namespace) -> tuple[str, float]:
     name, _, text = word.partition("=")
     try:

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from imabo.cli.budget import goal_lines
 from imabo.cli.look import arm_rows, event_text, key_figures
 from imabo.cli.output import Table, clean, labelled_sparkline
 from imabo.cli.watch import Look
@@ -82,7 +83,7 @@ class Screen:
     def _view(self, look: Look) -> RenderableType:
         title = Text(f"{clean(self._study)}: {clean(look.overview['state'])}", style="bold")
         figures = RichTable.grid(padding=(0, 2))
-        for name, text in key_figures(look.overview):
+        for name, text in [*key_figures(look.overview), *goal_lines(look.overview)]:
             figures.add_row(Text(name, style="dim"), Text(text))
         plain = "utf" not in (self._console.encoding or "").lower()
         width = max(self._console.width - 20, 10)

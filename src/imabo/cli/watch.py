@@ -130,6 +130,7 @@ def line_of(look: Look) -> str:
     ]
     if best is not None:
         parts.append(f"best arm {best['arm']} {number(best['mean'])} {span(best['interval'])}")
+    parts += [f"{clean(one['text'])}" for one in overview.get("goals", [])]
     if look.drift is not None:
         parts.append(f"changed {look.drift['at'][11:19]} UTC: {clean(look.drift['text'])}")
     return "  ".join(parts)

@@ -232,7 +232,8 @@ class StudyMethods(StudyLoop):
 
         Args:
             space: As for ``update_space``.
-            settings: ``window_s``, and before the first reward ``reward_range``.
+            settings: ``window_s``, ``signals``, ``objective``, and before the first reward
+                ``reward_range``.
         """
         wanted = checked_settings(space, settings)
         if space is not None:

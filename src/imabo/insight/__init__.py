@@ -18,17 +18,7 @@ Example:
 
 from imabo.insight.arm_table import SORTS, ArmRow, ArmTable, BestArms, arm_table, arms
 from imabo.insight.best_arm import BestArm, BestMix, MixPart
-from imabo.insight.budgets import (
-    Bought,
-    Goal,
-    SpendOverTime,
-    Tradeoff,
-    TradeoffArm,
-    goals,
-    limits,
-    spend,
-    tradeoff,
-)
+from imabo.insight.budgets import Goal, goals
 from imabo.insight.drawings import FIGURES, RESEARCH, Caption, caption, figure, figures_of
 from imabo.insight.feedback_delays import Feedback, feedback
 from imabo.insight.key_figures import Overview, overview, overview_document
@@ -45,8 +35,10 @@ from imabo.insight.previews import SpacePreview, preview_space
 from imabo.insight.questions import Answer
 from imabo.insight.reporting import report
 from imabo.insight.snapshot import StudySnapshot, read
+from imabo.insight.spending import SpendOverTime, limits, spend
 from imabo.insight.structure import Descent, Parallel, descent, parallel
 from imabo.insight.timelines import Cost, Growth, RewardOverTime, cost, growth, reward, trend
+from imabo.insight.tradeoffs import Bought, Tradeoff, TradeoffArm, tradeoff
 from imabo.insight.traffic_shares import Share, Traffic, traffic
 
 Facts = StudySnapshot  # its name before; scripts have it
@@ -57,7 +49,8 @@ __all__ = [
     "Growth", "Importance", "Importances", "MixPart", "Overview", "Parallel",
     "ParameterEffects", "RewardOverTime", "Share", "SpacePreview", "SpendOverTime",
     "StudySnapshot", "Tradeoff", "TradeoffArm", "Traffic", "arm_table", "arms", "caption",
-    "cost", "descent", "effects", "feedback", "figure", "figures_of", "goals", "growth", "importance",
-    "labels", "limits", "overview", "overview_document", "parallel", "preview_space", "read",
+    "cost", "descent", "effects", "feedback", "figure", "figures_of", "goals", "growth",
+    "importance", "labels", "limits", "overview", "overview_document", "parallel",
+    "preview_space", "read",
     "report", "reward", "spend", "tradeoff", "traffic", "trend",
 ]  # fmt: skip

@@ -108,9 +108,7 @@ def best_mix(snapshot: StudySnapshot) -> BestMix | None:
     return BestMix(
         parts=parts,
         mean=sum(part.share * part.mean for part in parts),
-        uses={
-            name: sum(part.share * part.uses[name] for part in parts) for name in everywhere
-        },
+        uses={name: sum(part.share * part.uses[name] for part in parts) for name in everywhere},
         is_within=found.is_within,
     )
 

@@ -392,7 +392,7 @@ def _worth_of_best(
     shares = np.array([part.share for part in top.mix.parts])
     rows = np.array([snapshot.arms.row_of(part.arm) for part in top.mix.parts])
     low, high = snapshot.arms.intervals_of(rows)
-    return top.mix.mean, number(shares @ low), number(shares @ high)
+    return top.mix.mean, number(float(shares @ low)), number(float(shares @ high))
 
 
 def _products(table: Floats, column: Floats) -> Floats:

@@ -46,6 +46,11 @@ class Used:
     expected: Mapping[str, Floats]
 
     @cached_property
+    def found(self) -> dict[str, Any]:
+        """What was worked out of it already, by what it is: several figures show the same."""
+        return {}
+
+    @cached_property
     def totals(self) -> dict[str, list[float]]:
         """How many requests have said what they used, and what they used together, by name."""
         return used_by(self.told)

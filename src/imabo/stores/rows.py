@@ -435,5 +435,6 @@ def to_change(row: Sequence[Any]) -> LogEntry:
 
 def to_milestone(row: Sequence[Any]) -> Milestone:
     """A milestone, from the columns of its record; the last are the arms' pulls and signals."""
-    *counts, arm_pulls, signals = row
-    return Milestone(*counts, arm_pulls=PullCounts(arm_pulls), signals=load_or_none(signals))
+    *_, arm_pulls, signals = row
+    made = Milestone(*row)
+    return replace(made, arm_pulls=PullCounts(arm_pulls), signals=load_or_none(signals))

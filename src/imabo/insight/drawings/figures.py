@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from imabo.errors import InvalidSetting
 from imabo.insight.drawings.base import Drawing
+from imabo.insight.drawings.of_arms import draw_arms, draw_descent, draw_parallel
 from imabo.insight.drawings.of_budgets import (
     draw_budgets,
     draw_frontier,
     draw_limits,
     draw_spend,
 )
-from imabo.insight.drawings.of_arms import draw_arms, draw_descent, draw_parallel
 from imabo.insight.drawings.of_parameters import draw_effects, draw_importance
 from imabo.insight.drawings.of_time import (
     draw_cost,

@@ -8,15 +8,6 @@ from typing import Any, Final
 
 from imabo.amounts import amount
 from imabo.insight import palette
-from imabo.insight.budgets import (
-    SpendOverTime,
-    Tradeoff,
-    TradeoffArm,
-    limits,
-    spend,
-    steps,
-    tradeoff,
-)
 from imabo.insight.drawings.across import Across, across
 from imabo.insight.drawings.base import (
     Drawing,
@@ -31,6 +22,8 @@ from imabo.insight.drawings.base import (
 )
 from imabo.insight.grouping import config_text
 from imabo.insight.snapshot import StudySnapshot
+from imabo.insight.spending import SpendOverTime, limits, spend, steps
+from imabo.insight.tradeoffs import Tradeoff, TradeoffArm, tradeoff
 
 _LOG_FROM: Final = 20.0  # times the least: then only a logarithmic axis shows both ends
 _NAMED: Final = 8  # configurations on the frontier that are named in the figure
@@ -87,9 +80,7 @@ def draw_budgets(snapshot: StudySnapshot, signal: str | None = None) -> Drawing:
     return Drawing([bought, *_budget_marks(model)], made, notes)
 
 
-def draw_spend(
-    snapshot: StudySnapshot, signal: str | None = None, axis: str = "time"
-) -> Drawing:
+def draw_spend(snapshot: StudySnapshot, signal: str | None = None, axis: str = "time") -> Drawing:
     """What a request used over time, with the budget that was in force."""
     model, along = spend(snapshot, signal), across(snapshot, axis)
     if model is None:
@@ -178,9 +169,7 @@ def _names(arms: Sequence[TradeoffArm]) -> Trace:
         [one.mean for one in arms],
         "names",
         text=[_beside(safe(one.label, 28), is_left=2 * i > last) for i, one in enumerate(arms)],
-        textposition=[
-            "bottom left" if 2 * i > last else "bottom right" for i in range(len(arms))
-        ],
+        textposition=["bottom left" if 2 * i > last else "bottom right" for i in range(len(arms))],
         hoverinfo="skip",
         showlegend=False,
     )
@@ -258,7 +247,7 @@ def _allowed(
     snapshot: StudySnapshot, model: SpendOverTime, along: Across, name: str, colour: str
 ) -> list[Trace]:
     """What was allowed, in steps where it was changed."""
-    known = steps(snapshot, model)
+    known = steps(snapshot, model.name)
     x: list[float | None] = []
     y: list[float | None] = []
     for i, (at, allowed) in enumerate(known):
@@ -272,4 +261,4 @@ def _allowed(
 
 
 def _n_changes(snapshot: StudySnapshot, model: SpendOverTime) -> int:
-    return len(steps(snapshot, model)) - 1
+    return len(steps(snapshot, model.name)) - 1

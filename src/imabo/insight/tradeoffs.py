@@ -1,0 +1,222 @@
+"""Reward against a signal: the arms, the best mixes of them, and what other budgets would buy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from imabo.arms import Floats, Ints
+from imabo.frontier import best_shares, on_hull
+from imabo.insight.budgets import price_text
+from imabo.insight.compared import percent
+from imabo.insight.estimates import number
+from imabo.insight.snapshot import StudySnapshot
+from imabo.insight.used import Used
+from imabo.space import Config
+
+MOST_POINTS: Final = 30  # arms of the figure, besides those on the frontier
+_CURVE: Final = 40  # budgets that the curve is made from
+_BEYOND: Final = 1.25  # times what the best arm uses, up to which the curve goes
+_MOST_MIXED: Final = 300  # arms that a mix within several budgets is sought among
+
+
+@dataclass(frozen=True, slots=True)
+class TradeoffArm:
+    """An arm on the plane of use and reward, with intervals; ``share`` is that of the best mix."""
+
+    arm: int
+    label: str
+    config: Config
+    mean: float
+    low: float | None
+    high: float | None
+    use: float
+    use_low: float
+    use_high: float
+    n_rewards: int
+    n_signals: int
+    is_on_frontier: bool
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """What a budget buys: the mean reward of its best mix, what that uses, and its parts.
+
+    ``mean`` is None where no mix is within the budget and the other limits.
+    """
+
+    budget: float
+    mean: float | None
+    use: float | None
+    parts: list[tuple[int, float]]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """Reward against one signal; ``curve`` has what each budget would buy, the lowest first.
+
+    ``now`` is what the budget of today buys, None without one. ``n_arms`` counts the arms that have
+    both a reward and the signal, of which some are shown; ``n_others`` the other budgets and limits
+    that the curve keeps.
+    """
+
+    signal: str
+    unit: str
+    arms: list[TradeoffArm]
+    n_arms: int
+    curve: list[Bought]
+    budget: float | None
+    now: Bought | None
+    price_text: str
+    n_others: int
+
+
+def tradeoff(snapshot: StudySnapshot, signal: str | None = None) -> Tradeoff | None:
+    """Reward against a signal: arms with intervals, the frontier, and what other budgets would buy.
+
+    Args:
+        snapshot: From ``insight.read``.
+        signal: Its name; that of the first budget by default.
+
+    Returns:
+        None where no signals are declared.
+
+    Example:
+        >>> from imabo import Choice, Signal, Space, Study, insight
+        >>> study = Study.create("s", Space(model=Choice("small", "large")), seed=0,
+        ...     signals={"cost": Signal(unit="$")})
+        >>> for _ in range(40):
+        ...     pull = study.ask()
+        ...     large = pull.config["model"] == "large"
+        ...     study.tell(pull.id, 0.9 if large else 0.6, signals={"cost": 3.0 if large else 1.0})
+        >>> found = insight.tradeoff(insight.read(study))
+        >>> [(one.label, one.use, round(one.mean, 3)) for one in found.arms]
+        [('small', 1.0, 0.6), ('large', 3.0, 0.9)]
+    """
+    used = snapshot.used
+    if used is None:
+        return None
+    name = used.named(signal)
+    if name not in used.found:
+        used.found[name] = _tradeoff(snapshot, used, name)
+    made: Tradeoff = used.found[name]
+    return made
+
+
+def _tradeoff(snapshot: StudySnapshot, used: Used, name: str) -> Tradeoff:
+    known = snapshot.arms
+    n, sums, squares = used.columns(name)
+    ready = (known.states == "active") & (known.n_rewards > 0) & (n > 0)
+    rows = np.flatnonzero(ready)
+    uses = sums[rows] / n[rows]
+    is_on = on_hull(uses, known.means[rows]) if len(rows) else np.zeros(0, dtype=np.bool_)
+    mix = {} if snapshot.best is None else dict(snapshot.best.shares or {})
+    in_mix = np.isin(known.ids[rows], list(mix))
+    usual = np.argsort(-known.n_pulls[rows], kind="stable")[:MOST_POINTS]
+    shown = np.flatnonzero(is_on | in_mix | np.isin(np.arange(len(rows)), usual))
+    shown = shown[np.lexsort((-known.means[rows][shown], uses[shown]))]
+    places = rows[shown]
+    low, high = known.intervals_of(places)
+    deviations = np.sqrt(np.maximum(squares[places] / n[places] - uses[shown] ** 2, 0.0))
+    errors = 1.96 * deviations / np.sqrt(n[places])
+    configs = [known.configs[row] for row in places.tolist()]
+    listed = [
+        TradeoffArm(
+            arm=int(known.ids[row]),
+            label=label,
+            config=dict(config),
+            mean=float(known.means[row]),
+            low=number(low[i]),
+            high=number(high[i]),
+            use=float(uses[at]),
+            use_low=float(uses[at] - errors[i]),
+            use_high=float(uses[at] + errors[i]),
+            n_rewards=int(known.n_rewards[row]),
+            n_signals=int(n[row]),
+            is_on_frontier=bool(is_on[at]),
+            share=mix.get(int(known.ids[row]), 0.0),
+        )
+        for i, (row, at, label, config) in enumerate(
+            zip(places.tolist(), shown.tolist(), snapshot.labels(configs), configs, strict=True)
+        )
+    ]
+    unit = used.signals[name].unit
+    budget = used.budgets.get(name)
+    curve, now = _curve(snapshot, used, name, rows, uses)
+    words, allowed = "", None
+    if budget is not None:
+        words = price_text(snapshot, used, budget)
+        allowed = budget.budget
+    n_others = sum(one.name != name for one in used.constraints)
+    return Tradeoff(name, unit, listed, len(rows), curve, allowed, now, words, n_others)
+
+
+def _curve(
+    snapshot: StudySnapshot, used: Used, name: str, rows: Ints, uses: Floats
+) -> tuple[list[Bought], Bought | None]:
+    """What budgets of a signal would buy, from the least that anything uses; and that of today."""
+    means = snapshot.arms.means[rows]
+    if not len(rows):
+        return [], None
+    others = [one for one in used.constraints if one.name != name and one.name in used.expected]
+    on = np.flatnonzero(on_hull(uses, means))
+    on = on[np.argsort(uses[on])]
+    low, high = float(uses[on[0]]), float(uses[on[-1]])
+    mine = used.budgets.get(name)
+    most = max(_BEYOND * high, low) if high > 0.0 else high
+    if mine is not None:
+        most = max(most, min(_BEYOND * mine.budget, 4.0 * most))
+    spaced = np.geomspace(low, most, _CURVE) if low > 0.0 else np.linspace(low, most, _CURVE)
+    wanted = {*spaced.tolist(), *uses[on].tolist()}
+    if mine is not None and mine.budget >= low:
+        wanted.add(mine.budget)
+    few = np.unique(np.concatenate([np.argsort(-snapshot.arms.n_pulls[rows])[:_MOST_MIXED], on]))
+    matrix = np.array([used.expected[one.name][rows] for one in others]).reshape(-1, len(rows))
+    if others:
+        few = few[np.isfinite(matrix[:, few]).all(axis=0)]
+
+    def buy(budget: float) -> Bought:
+        if not others:
+            parts, is_within = _on_line(uses, means, on, budget), budget >= low
+        else:
+            allowed = np.array([budget, *(one.budget for one in others)])
+            every = np.concatenate([uses[None], matrix])[:, few]
+            shares, is_within = best_shares(means[few], every, allowed)
+            parts = [(int(few[i]), float(shares[i])) for i in np.flatnonzero(shares).tolist()]
+        mean = sum(share * float(means[i]) for i, share in parts)
+        use = sum(share * float(uses[i]) for i, share in parts)
+        named = [(int(snapshot.arms.ids[rows[i]]), share) for i, share in parts]
+        text = mix_words(snapshot, named)
+        return Bought(budget, mean if is_within else None, use if is_within else None, named, text)
+
+    curve = [] if others and not len(few) else [buy(budget) for budget in sorted(wanted)]
+    now = None if mine is None or not curve else buy(mine.budget)
+    return curve, now
+
+
+def _on_line(uses: Floats, means: Floats, on: Ints, budget: float) -> list[tuple[int, float]]:
+    """The best mix within one budget: where it meets the frontier, at most two arms."""
+    after = int(np.searchsorted(uses[on], budget, side="right"))
+    if after == 0:
+        return [(int(on[0]), 1.0)]
+    if after == len(on):
+        return [(int(on[-1]), 1.0)]
+    cheap, dear = int(on[after - 1]), int(on[after])
+    share = float((budget - uses[cheap]) / (uses[dear] - uses[cheap]))
+    return [(cheap, 1.0 - share), (dear, share)] if share > 1e-6 else [(cheap, 1.0)]
+
+
+def mix_words(snapshot: StudySnapshot, parts: Sequence[tuple[int, float]]) -> str:
+    """A mix of arms by their labels, the largest share first."""
+    ordered = sorted(parts, key=lambda part: -part[1])
+    configs = [snapshot.arms.configs[snapshot.arms.row_of(arm)] for arm, _ in ordered]
+    labels = snapshot.labels(configs)
+    if len(ordered) == 1:
+        return labels[0]
+    pairs = zip(ordered, labels, strict=True)
+    return " + ".join(f"{percent(share)} {label}" for (_, share), label in pairs)
