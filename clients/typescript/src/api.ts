@@ -820,7 +820,7 @@ export interface paths {
         put?: never;
         /**
          * What a change of the space would do
-         * @description What a change of the space would do; nothing is changed.
+         * @description What a change of the space would do; nothing is changed. What it would refuse is refused.
          *
          *     Needs the role reader.
          */
@@ -947,6 +947,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks/{webhook}/deliveries/{delivery}/again": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a webhook once more what one of its deliveries carried, as a delivery of its own.
+         *
+         *     For one that was given up, or that the other side lost. The event keeps its id
+         * @description Send a webhook once more what one of its deliveries carried, as a delivery of its own.
+         *
+         *     For one that was given up, or that the other side lost. The event keeps its id.
+         *
+         *     Needs the role admin.
+         */
+        post: operations["send_again"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks/{webhook}/test": {
         parameters: {
             query?: never;
@@ -993,7 +1019,7 @@ export interface components {
              * Name
              * @enum {string}
              */
-            name: "working" | "best" | "cost" | "feedback";
+            name: "working" | "best" | "cost" | "feedback" | "budget";
             /**
              * Question
              * @example Is it working?
@@ -1141,6 +1167,13 @@ export interface components {
             parent: number | null;
             /** Share */
             share: number;
+            /**
+             * Signals
+             * @description the mean of each signal over its requests, where one is known
+             */
+            signals: {
+                [key: string]: number;
+            };
             /**
              * State
              * @enum {string}
@@ -1315,6 +1348,8 @@ export interface components {
              * @description an estimate that is not flattered by the choice
              */
             mean: number;
+            /** @description with an objective, what to serve within it */
+            mix: components["schemas"]["BestMix"] | null;
             /** N Rewards */
             n_rewards: number;
             /**
@@ -1327,6 +1362,31 @@ export interface components {
              * @description when the study last noticed a change: the numbers are of the rewards after it
              */
             since: number | null;
+        };
+        /**
+         * BestMix
+         * @description The arms to serve within budgets and limits, the largest share first.
+         */
+        BestMix: {
+            /**
+             * Is Within
+             * @description false where no arm is within budgets and limits
+             */
+            is_within: boolean;
+            /**
+             * Mean
+             * @description what they would earn together
+             */
+            mean: number;
+            /** Parts */
+            parts: components["schemas"]["MixPart"][];
+            /**
+             * Uses
+             * @description what they would use together, by signal
+             */
+            uses: {
+                [key: string]: number;
+            };
         };
         /**
          * Caption
@@ -1787,6 +1847,11 @@ export interface components {
              * @description the one that uses least first
              */
             arms: components["schemas"]["FrontierArm"][];
+            /**
+             * @description what the budget of the query would buy
+             * @default null
+             */
+            at?: components["schemas"]["MixAnswer"] | null;
             /** @description within the budget; null without one */
             best: components["schemas"]["MixAnswer"] | null;
             /** Budget */
@@ -1837,6 +1902,70 @@ export interface components {
             use_interval: (number | null)[];
         };
         /**
+         * GoalAnswer
+         * @description A budget or a limit, and how it is kept.
+         */
+        GoalAnswer: {
+            /**
+             * Above
+             * @description of a limit, above which a request counts
+             */
+            above: number | null;
+            /**
+             * Allowed
+             * @description on average; of a limit, the share of the requests
+             */
+            allowed: number;
+            /**
+             * Is Kept
+             * @description null while it is not known
+             */
+            is_kept: boolean | null;
+            /**
+             * N
+             * @description requests that have said what they used
+             */
+            n: number;
+            /** N Recent */
+            n_recent: number;
+            /**
+             * Name
+             * @example cost
+             */
+            name: string;
+            /**
+             * Price
+             * @description what one more of it a request buys in reward now
+             */
+            price: number;
+            /**
+             * Price Text
+             * @example 0.01 of reward costs $0.0004 more a request
+             */
+            price_text: string;
+            /**
+             * Recent
+             * @description the same of the newest requests since it was set so
+             */
+            recent: number | null;
+            /** Signal */
+            signal: string;
+            /** Text */
+            text: string;
+            /**
+             * Trend
+             * @description what was used over time, in a few points
+             */
+            trend: (number | null)[];
+            /** Unit */
+            unit: string;
+            /**
+             * Used
+             * @description on average so far; of a limit, the share above it
+             */
+            used: number | null;
+        };
+        /**
          * GuardrailPart
          * @description Serve the control to everyone when tuned is worse than it by more than ``margin``.
          */
@@ -1851,6 +1980,19 @@ export interface components {
              * @default 0.02
              */
             margin?: number;
+            /**
+             * Signal
+             * @description the declared signal to watch in place of the reward
+             * @default null
+             */
+            signal?: string | null;
+            /**
+             * Worse
+             * @description which way the signal is worse; of rewards it is always lower
+             * @default higher
+             * @enum {string}
+             */
+            worse?: "higher" | "lower";
         };
         /**
          * ImportAnswer
@@ -2063,6 +2205,37 @@ export interface components {
             use: number;
         };
         /**
+         * MixPart
+         * @description An arm of a mix, with its share of the requests.
+         */
+        MixPart: {
+            /** Arm */
+            arm: number;
+            /**
+             * Config
+             * @example {
+             *       "model": "large",
+             *       "temperature": 0.35
+             *     }
+             */
+            config: {
+                [key: string]: string | number | boolean | null;
+            };
+            /** Label */
+            label: string;
+            /** Mean */
+            mean: number;
+            /** Share */
+            share: number;
+            /**
+             * Uses
+             * @description the mean of each signal, by name
+             */
+            uses: {
+                [key: string]: number;
+            };
+        };
+        /**
          * NewWebhookAnswer
          * @description A webhook that was just added.
          */
@@ -2187,7 +2360,7 @@ export interface components {
         OverviewAnswer: {
             /**
              * Answers
-             * @description the four questions that the page begins with
+             * @description the four questions that the page begins with; with an objective, a fifth
              */
             answers: components["schemas"]["Answer"][];
             best: components["schemas"]["BestArm"] | null;
@@ -2216,6 +2389,11 @@ export interface components {
              * @description what was earned beyond serving at random
              */
             gain: number | null;
+            /**
+             * Goals
+             * @description budgets and limits; none without an objective
+             */
+            goals: components["schemas"]["GoalAnswer"][];
             /**
              * Last At
              * @description seconds since 1970
@@ -5459,6 +5637,7 @@ export interface operations {
                 baseline?: number | null;
                 axis?: "time" | "requests";
                 parameter?: string | null;
+                signal?: string | null;
                 limit?: number;
             };
             header?: never;
@@ -5472,7 +5651,7 @@ export interface operations {
                  * @description The figure's name.
                  * @example reward
                  */
-                figure: "reward" | "growth" | "traffic" | "arms" | "effects" | "importance" | "parallel" | "descent" | "feedback" | "cost";
+                figure: "reward" | "growth" | "traffic" | "arms" | "effects" | "importance" | "parallel" | "descent" | "feedback" | "cost" | "frontier" | "budgets" | "spend" | "limits";
             };
             cookie?: never;
         };
@@ -5550,6 +5729,7 @@ export interface operations {
             query?: {
                 signal?: string | null;
                 level?: number;
+                budget?: number | null;
             };
             header?: never;
             path: {
@@ -6984,7 +7164,7 @@ export interface operations {
     table: {
         parameters: {
             query?: {
-                sort?: "id" | "sure" | "estimate" | "mean" | "low" | "high" | "n_pulls" | "n_rewards" | "n_pending" | "share" | "state" | "origin" | "parent" | "admitted_at";
+                sort?: ("id" | "sure" | "estimate" | "mean" | "low" | "high" | "n_pulls" | "n_rewards" | "n_pending" | "share" | "state" | "origin" | "parent" | "admitted_at") | string;
                 descending?: boolean;
                 states?: string | null;
                 text?: string;
@@ -7566,6 +7746,88 @@ export interface operations {
             };
             /** @description `invalid_request`: the request does not have the form that is asked for */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: a fault of the service */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `schema_too_new`: the database was written by a newer version; `unavailable`: the database is away, or the service is stopping; try again */
+            503: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    send_again: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The webhook's id.
+                 * @example 9f2c4e01ab37
+                 */
+                webhook: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An event on its way to a webhook. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryAnswer"];
+                };
+            };
+            /** @description `invalid_request`: the request does not have the form that is asked for */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: a key is needed */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: the key does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: there is nothing of that name */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
