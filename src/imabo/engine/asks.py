@@ -14,7 +14,8 @@ from imabo.checks import MAX_COUNT, checked_text
 from imabo.control import Rollout, coin_of, drawn
 from imabo.documents import own_key
 from imabo.drift import remember
-from imabo.engine.replica import Draft, Replica
+from imabo.engine.drafts import Draft
+from imabo.engine.replica import Replica
 from imabo.engine.requests import Asked, CheckedRequest, Request
 from imabo.errors import InvalidSetting, KeyConflict, NothingToServe
 from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from imabo.arms import ActiveSet, ArmState, Pull, number_of
+from imabo.arms import ActiveSet, Pull, number_of
 from imabo.checks import EARLIEST, LATEST, checked_time
 from imabo.control import Rollout
 from imabo.counters import usable_totals
 from imabo.documents import to_pull
+from imabo.engine.drafts import Draft
 from imabo.engine.expiry import Expiry
 from imabo.engine.settled import count_reports, oldest_at, settings_of, signals_of, spending_of
 from imabo.errors import ImaboError, RewardConflict, UnknownPull
@@ -24,7 +24,6 @@ from imabo.stores.base import (
     ArmRecord,
     Change,
     NewArm,
-    NewPull,
     Placed,
     PullRecord,
     Report,
@@ -40,19 +39,6 @@ from imabo.stores.refusals import study_replaced
 _CROWDED: Final = 20  # writes in turn after one that was stale, before hoping again
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Draft:
-    """What was decided, for the store; a loose one has pulls of known arms alone."""
-
-    is_loose: bool = False
-    pulls: list[NewPull] = field(default_factory=list)
-    arms: list[NewArm] = field(default_factory=list)
-    beliefs: dict[str, Any] | None = None
-    memory: dict[str, Any] | None = None
-    mark_at: int | None = None
-    states: dict[int, tuple[ArmState, ArmState | None]] = field(default_factory=dict)
 
 
 class Replica:

@@ -27,8 +27,8 @@ class Plots:
         >>> study = Study.create("s", Space(x=Float(0, 1)), seed=0)
         >>> study.tell(study.ask().id, 0.5)
         >>> figure = study.plot.arms(limit=5)
-        >>> figure.layout.title.text, figure.data[0].x
-        ('Best configurations', (0.5,))
+        >>> figure.layout.title.text, len(figure.data[0].x)
+        ('Best configurations', 1)
     """
 
     def __init__(self, study: Study) -> None:
