@@ -52,12 +52,12 @@ def test_a_second_demo_starts_a_second_study_and_with_the_same_seed_an_equal_one
     tmp_path: Path,
 ) -> None:
     store, served = f"sqlite:///{tmp_path}/d.db", []
-    arguments = ["--embedded", "--rounds", "400", "--seed", "2", "--store", store]
+    arguments = ["--embedded", "--rounds", "100", "--seed", "2", "--store", store]
     for name in ("assistant", "assistant-2"):
         assert cli.main(["demo", *arguments]) == 0
         with Study.open(name, store=store) as study:
             served.append([(pull.config, pull.reward) for pull in study])
-    assert len(served[0]) == 400
+    assert len(served[0]) == 100
     assert served[0] == served[1]
 
 
