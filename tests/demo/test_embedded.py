@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from imabo import Study, cli
+from tests.loops import first
 from tests.server.shell import environment, run
 
 
@@ -79,7 +80,7 @@ def test_the_result_is_one_document_for_programs_and_the_story_goes_elsewhere(
     assert [one["name"] for one in document["answers"]] == ["working", "best", "cost", "feedback"]
 
 
-@pytest.mark.parametrize("library", ["starlette", "httpx"])
+@pytest.mark.parametrize("library", first(1, ["starlette", "httpx"]))
 def test_without_the_extras_it_says_so_and_runs_in_this_process(
     library: str, tmp_path: Path
 ) -> None:
