@@ -79,7 +79,6 @@ LEFT_OUT: Final = ("service", "slow", "long")
 THINNED: Final = (
     "tests/oracles/test_contract.py",
     "tests/policies/test_contract.py",
-    "tests/insight/test_figures.py",
 )
 # What starts a process or a server, as the interpreter reports it.
 STARTS: Final = frozenset(
@@ -104,6 +103,15 @@ SPARSE: Final = {
     "tests/client/test_contract.py::TestAsyncRemoteStudy": 1,
     "tests/postgres/test_contract.py::TestPostgresStudy": 2,
     "tests/oracles/test_tabpfn.py::TestContract": 2,
+}
+
+# Of one check for many things, every second or third case, moved on by one from check to check, so
+# that all of them are met. `make test-long` has the others.
+STEPS: Final = {
+    "tests/bench/methods/test_contract.py": 3,
+    "tests/bench/problems/test_contract.py": 3,
+    "tests/insight/test_figures.py": 3,
+    "tests/client/test_contract.py::TestAsyncRemoteStudy": 2,
 }
 
 _running: list[str] = []  # the test that runs now
@@ -155,11 +163,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the fast loop does not run; the longest first."""
     cases: Counter[str] = Counter()
+    checks: dict[str, set[str]] = {start: set() for start in STEPS}
     for item in items:
         check = item.nodeid.partition("[")[0]
         cases[check] += 1
         if cases[check] > SPARSE.get(check.rpartition("::")[0], len(items)):
             item.add_marker("long")
+        for start in STEPS:
+            if check.startswith(start) and ("[" in item.nodeid or "::Test" in start):
+                checks[start].add(check)
+                if (cases[check] + len(checks[start])) % STEPS[start]:
+                    item.add_marker("long")
     ranks = {path: _rank(path) for path in {item.path for item in items}}
     if config.option.fast:
         thinned = [one for one in items if one.nodeid.startswith(THINNED) and "[" in one.nodeid]
@@ -238,8 +252,8 @@ def _rank(path: Path) -> int:
     return len(ORDER)
 
 
-def _guard(event: str, arguments: tuple[Any, ...]) -> None:
-    if event in STARTS and _running:
+def _guard(event: str, arguments: tuple[Any, ...], starts: frozenset[str] = STARTS) -> None:
+    if event in starts and _running:
         pytest.fail(
             f"{_running[-1]} is in the fast loop and starts a process or a server ({event}): "
             "mark it with pytest.mark.service, or move it into a folder of APART in conftest.py"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import imabo
-from conftest import APART, FAST, GROUPS, unit_of
+from conftest import APART, FAST, GROUPS, SPARSE, STEPS, THINNED, unit_of
 
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -60,7 +60,8 @@ def test_every_folder_of_tests_is_in_the_fast_loop_or_apart() -> None:
 
 
 def test_what_shares_something_that_takes_long_to_make_goes_to_one_worker() -> None:
-    assert [name for name in GROUPS if not (ROOT / name).exists()] == []
+    named = [name.partition("::")[0] for name in (*GROUPS, *SPARSE, *STEPS, *THINNED)]
+    assert [name for name in named if not (ROOT / name).exists()] == []
     assert unit_of("tests/page/test_live.py::test_it_moves[a::b]") == "page"
     assert unit_of("tests/rag/test_loop.py::test_it") == unit_of("tests/bench/methods/test_a.py::t")
     assert unit_of("tests/space/test_a.py::test_b[c::d]") == "tests/space/test_a.py"

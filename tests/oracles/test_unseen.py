@@ -58,7 +58,7 @@ def rounds_until_new(oracle: Oracle, change: str, seed: int, before: int = 150) 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
     ("n_seeds", "least", "before"),
-    [(4, 3, 80), pytest.param(10, 8, 150, marks=pytest.mark.long)],
+    [(4, 3, 50), pytest.param(10, 8, 150, marks=pytest.mark.long)],
 )
 def test_a_new_value_is_served_within_30_asks_with_most_seeds(
     oracle: Oracle, change: str, n_seeds: int, least: int, before: int

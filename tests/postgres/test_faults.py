@@ -19,6 +19,7 @@ from imabo.stores.base import KeyRecord, NewPull, Store
 from imabo.stores.postgres import PostgresStore
 from imabo.testing.stores.facts import Writer, check_sums, everything, study_record
 from tests.postgres.server import AnyServer
+from tests.stores.closing import errors_of_users
 
 LONG_S = 30.0
 
@@ -98,8 +99,16 @@ def test_wait_only_waits_while_the_server_is_away(
             assert time.monotonic() - began >= 0.2
 
 
+@pytest.mark.parametrize(
+    ("is_before", "why"),
+    [
+        pytest.param(True, "could not be used", id="in the turn"),
+        # Not a second try: the first may have been committed.
+        pytest.param(False, "went away during a commit", id="before the commit"),
+    ],
+)
 def test_a_connection_that_ends_in_a_turn_undoes_it(
-    postgres_url: str, postgres_store: PostgresStore
+    postgres_url: str, postgres_store: PostgresStore, is_before: bool, why: str
 ) -> None:
     writer = Writer(postgres_store)
     writer.serve(1)
@@ -107,28 +116,13 @@ def test_a_connection_that_ends_in_a_turn_undoes_it(
 
     def take_turn() -> None:
         with postgres_store.turn("study"):
-            end_connections(postgres_url)
+            if is_before:
+                end_connections(postgres_url)
             postgres_store.serve("study", seq=1, at=300.0, pulls=[NewPull(2, 1, "index")])
+            if not is_before:
+                end_connections(postgres_url)
 
-    with pytest.raises(StoreError, match="could not be used"):
-        take_turn()
-    assert everything(postgres_store) == before
-    assert writer.serve(1) == [2]
-
-
-def test_a_connection_that_ends_before_the_commit_is_an_error_and_not_a_second_try(
-    postgres_url: str, postgres_store: PostgresStore
-) -> None:
-    writer = Writer(postgres_store)
-    writer.serve(1)
-    before = everything(postgres_store)
-
-    def take_turn() -> None:
-        with postgres_store.turn("study"):
-            postgres_store.serve("study", seq=1, at=300.0, pulls=[NewPull(2, 1, "index")])
-            end_connections(postgres_url)
-
-    with pytest.raises(StoreError, match="went away during a commit"):
+    with pytest.raises(StoreError, match=why):
         take_turn()
     assert everything(postgres_store) == before
     assert writer.serve(1) == [2]
@@ -173,31 +167,12 @@ def test_threads_lose_nothing_while_connections_end(
 
 def test_a_store_closed_under_its_users_tells_them_so(postgres_store: PostgresStore) -> None:
     Writer(postgres_store).serve(*[1] * 10)
-    errors: list[BaseException] = []
-    running = threading.Barrier(4)
-
-    def use(call: Callable[[], object]) -> None:
-        running.wait()
-        try:
-            while True:
-                call()
-        except BaseException as error:
-            errors.append(error)
-
     calls: list[Callable[[], object]] = [
         lambda: Writer(postgres_store, create=False).serve_patiently(1),
         lambda: list(postgres_store.log("study")),
         lambda: postgres_store.wait(LONG_S),
     ]
-    threads = [threading.Thread(target=use, args=[call]) for call in calls]
-    for thread in threads:
-        thread.start()
-    running.wait()
-    threading.Event().wait(0.2)
-    postgres_store.close()
-    for thread in threads:
-        thread.join(timeout=LONG_S)
-    assert [type(error) for error in errors] == [StoreClosed] * 3
+    assert errors_of_users(postgres_store, calls) == [StoreClosed] * 3
 
 
 def test_a_turn_holds_up_the_writers_of_its_study_only(postgres_url: str) -> None:

@@ -6,7 +6,6 @@ import gc
 import os
 import resource
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -22,6 +21,7 @@ from imabo.stores.base import Change
 from imabo.stores.sqlite.connections import Connections
 from imabo.testing.stores.facts import Writer, check_sums, everything, study_record
 from tests.stores.children.fork import ROUNDS
+from tests.stores.closing import errors_of_users
 from tests.stores.processes import run
 
 unserialisable: Any = object()
@@ -102,31 +102,12 @@ def test_a_fork_that_python_does_not_know_of_is_refused_in_the_child(path: str) 
 
 def test_a_store_closed_under_its_users_tells_them_so(study_path: str) -> None:
     store = SQLiteStore(study_path)
-    errors: list[BaseException] = []
-    running = threading.Barrier(4)
-
-    def use(call: Callable[[], object]) -> None:
-        running.wait()
-        try:
-            while True:
-                call()
-        except BaseException as error:
-            errors.append(error)
-
     calls: list[Callable[[], object]] = [
         lambda: Writer(store, create=False).serve_patiently(1),
         lambda: store.pulls("study"),
         lambda: list(store.log("study")),
     ]
-    threads = [threading.Thread(target=use, args=[call]) for call in calls]
-    for thread in threads:
-        thread.start()
-    running.wait()
-    threading.Event().wait(0.1)
-    store.close()
-    for thread in threads:
-        thread.join(timeout=30)
-    assert [type(error) for error in errors] == [StoreClosed] * 3
+    assert errors_of_users(store, calls) == [StoreClosed] * 3
     with closing(SQLiteStore(study_path)) as again:
         check_sums(again)
 

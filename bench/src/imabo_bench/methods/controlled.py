@@ -93,15 +93,7 @@ class Controlled(StudyMethod):
     ) -> StudyPlayer:
         """Begin a run."""
         del rounds
-        player = ControlledPlayer(
-            problem,
-            self.policy,
-            self.oracle,
-            seed=seed,
-            window=window,
-            recommendation=self.recommendation,
-            has_probe=self.has_probe,
-        )
+        player = self.player(ControlledPlayer, problem, seed, window)
         player.is_same, player.is_random = self.is_same, self.is_random
         control = Control.random(self.share)
         if not self.is_random:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,9 @@ def best_by_interval(study: Study) -> Config | None:
         return study.best().config
     except NoRewards:
         return None
+
+
+AnyPlayer = TypeVar("AnyPlayer", bound="StudyPlayer")
 
 
 class StudyPlayer(Player):
@@ -158,7 +161,13 @@ class StudyMethod(Method):
     ) -> StudyPlayer:
         """Begin a run; the horizon is not used."""
         del rounds
-        return StudyPlayer(
+        return self.player(StudyPlayer, problem, seed, window)
+
+    def player(
+        self, kind: type[AnyPlayer], problem: Problem, seed: int, window: float | None
+    ) -> AnyPlayer:
+        """A player of a kind of study."""
+        return kind(
             problem,
             self.policy,
             self.oracle,
