@@ -177,8 +177,7 @@ class NewPull:
 
     Pulls that one request with a ``key`` asked for have the parts 0, 1, 2, ... ``context_json`` is
     the context as compact JSON, where the caller has it. ``propensity`` is the probability that the
-    pull came into its ``group``, in (0, 1].
-    the context as compact JSON, where the caller has it. ``uses`` is what a price list says that it
+    pull came into its ``group``, in (0, 1]. ``uses`` is what a price list says that it
     uses, by the names of budgets and limits.
     """
 
