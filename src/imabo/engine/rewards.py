@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import numbers
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -89,7 +90,7 @@ class Rewards:
             if did is None:
                 answers[place] = self._unknown(rewards[place])
             elif isinstance(did, ImaboError):
-                answers[place] = did
+                answers[place] = _named(did, rewards[place])
         return answers
 
     def _report(self, one: Reward, known: Mapping[str, Sequence[PullRecord]]) -> Report:
@@ -107,8 +108,7 @@ class Rewards:
         """Record rewards and signals; None stands for a pull that there is not."""
         may_lag = self._asks.proposer is not None
         done, n_fresh = self._replica.report(reports, may_lag=may_lag)
-        if n_fresh and self.is_watching and self._asks.watches:
-            self._watch(n_fresh)
+        self._look(n_fresh)
         return done
 
     def _unknown(self, one: tuple[str, float] | Reward) -> ImaboError:
@@ -125,12 +125,18 @@ class Rewards:
         """Record rewards; None stands for a pull that there is not."""
         may_lag = self._asks.proposer is not None
         done, n_fresh = self._replica.reward(rewards, may_lag=may_lag)
-        if n_fresh and self.is_watching and self._asks.watches:
+        self._look(n_fresh)
+        return done
+
+    def _look(self, n_fresh: int) -> None:
+        """Look for a change and ask the guardrail, after rewards that are new."""
+        if not n_fresh or not self.is_watching:
+            return
+        if self._asks.watches:
             self._watch(n_fresh)
         rollout = self._replica.rollout
-        if rollout is not None and rollout.guardrail is not None and n_fresh and self.is_watching:
+        if rollout is not None and rollout.guardrail is not None:
             self._guard(n_fresh)
-        return done
 
     def _guard(self, n_fresh: int) -> None:
         """Ask the guardrail, now and then."""
@@ -178,6 +184,14 @@ class Rewards:
                 replica.refresh()  # another process may have changed the window
                 if replica.record.window_s is not None:
                     replica.expire(replica.expiry.limit(now))
+
+
+def _named(error: ImaboError, one: tuple[str, float] | Reward) -> ImaboError:
+    """A store's refusal, which knows the pull by its number, with the name that the caller has."""
+    pull_id, key = (one.pull_id, one.key) if isinstance(one, Reward) else (one[0], None)
+    name = f"pull {pull_id}" if key is None else f"the pull with the key {show(key)}"
+    what = re.sub(r"^pull number \d+", lambda _: name, error.what)
+    return type(error)(what, error.why, error.fix)
 
 
 def checked_values(values: object, replica: Replica) -> dict[str, float]:
