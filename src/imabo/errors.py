@@ -40,7 +40,8 @@ class ImaboError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.why}. To fix it, {self.fix}."
+        why = self.why if self.why.endswith("?") else f"{self.why}."
+        return f"{self.what}: {why} To fix it, {self.fix}."
 
 
 class InvalidSpace(ImaboError, ValueError):

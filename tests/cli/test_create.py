@@ -127,6 +127,10 @@ margin = 0.05
     assert made.code == 0, made.err
     assert made.json["rollout"]["control"]["share"] == 0.2
     assert made.json["rollout"]["exposure"] == 0.5
+    chance = control.replace('{model = "small", passages = 3}', '"random"')
+    (folder / "random.toml").write_text(f"{head}\n{chance}\n[space.model]{space}")
+    drawn = anywhere("create", "random.toml", "--name=drawn", "--json").json
+    assert drawn["rollout"]["control"] == {"config": None, "share": 0.2}
     wrong = control.replace("share", "shere")
     (folder / "study.toml").write_text(f"{head}\n{wrong}\n[space.model]{space}")
     assert "a table with config and share" in anywhere("create", "study.toml").err

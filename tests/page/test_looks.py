@@ -47,6 +47,19 @@ def test_a_strange_name_is_only_a_name(open_page: OpenPage) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(STRANGE)
 
 
+ENDS_BEYOND = """(selector) => [...document.querySelectorAll(selector)]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth - 8)
+    .map((one) => one.textContent)"""
+
+
+def test_a_tablet_shows_what_can_be_done_with_a_configuration(
+    open_page: OpenPage, api: Api
+) -> None:
+    page, _ = open_page(path_of(api.study), viewport={"width": 800, "height": 1000})
+    expect(page.locator(".arms tbody tr").first).to_be_visible()
+    assert page.evaluate(ENDS_BEYOND, ".arms td.actions button") == []
+
+
 @pytest.mark.parametrize("path", ["/", path_of("support-answers")])
 def test_a_narrow_screen_never_scrolls_sideways(open_page: OpenPage, path: str) -> None:
     page, _ = open_page(path, viewport=NARROW, has_touch=True)
@@ -54,6 +67,8 @@ def test_a_narrow_screen_never_scrolls_sideways(open_page: OpenPage, path: str) 
     if path != "/":
         see_all(page)
         assert overflow(page) == 0
+        cut = page.evaluate(ENDS_BEYOND, "#figure-arms .annotation-text, .space-table td, .arms td")
+        assert cut == []
         for name in ("Add a configuration", "Change the space"):
             page.get_by_role("button", name=name).click()
             box = page.get_by_role("dialog").bounding_box()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from imabo import Choice, Control, Guardrail, Space, Study, policies
+from imabo import Choice, Control, Guardrail, Signal, Space, Study, policies
 from imabo.policies import Policy
 from imabo.stores import Store
 from imabo.testing.audit import audit
@@ -165,3 +165,18 @@ def test_a_good_study_is_left_alone() -> None:
     study = make(guardrail=Guardrail(margin=0.02))
     run(study, 800)
     assert study.state == "tuning"
+
+
+def test_the_guardrail_sees_rewards_that_come_with_signals() -> None:
+    study = make(
+        space=Space(model=Choice("small", "large")),
+        policy=Worst(index="kl"),
+        guardrail=Guardrail(margin=0.02),
+        control=Control({"model": "large"}, share=0.3),
+        signals={"cost": Signal(low=0.0)},
+    )
+    for n in range(1200):
+        pull = study.ask()
+        good = n % 20 > 0 if pull.config["model"] == "large" else n % 5 == 0
+        study.tell(pull.id, good, signals={"cost": 1.0})
+    assert study.state == "rolled back"

@@ -175,8 +175,8 @@ def test_a_notebook_shows_a_study_its_space_and_its_best_arm(study: Study) -> No
     cells = Cells(evil._repr_html_()).cells
     assert {"<script>", "<b>, &amp;", "<script> is <b>", "1 to 9"} <= set(cells)
     ranges = Space(x=Float(0.1, 1.0, log=True), y=Choice(1, 2, ordered=True), z=Int(0, 8, step=2))
-    shown = {"0.1 to 1.0; logarithmic", "1, 2; in order", "0 to 8; step 2"}
-    assert shown <= set(Cells(ranges._repr_html_()).cells)
+    wanted = {"0.1 to 1.0; logarithmic", "1, 2; in order", "0 to 8; step 2"}
+    assert wanted <= set(Cells(ranges._repr_html_()).cells)
     assert str(study.n_rewards) in Cells(study._repr_html_()).cells
     study_best = Cells(study.best()._repr_html_()).cells
     assert f"best: arm {study.best().arm}" in study_best

@@ -10,7 +10,7 @@ import pytest
 
 from imabo import Float, Space, Study, oracles
 from imabo.documents import RETRY_PREFIX
-from imabo.errors import ReplayMismatch
+from imabo.errors import ReplayMismatch, RewardConflict
 from imabo.stores import MemoryStore
 from imabo.stores.sqlite import statements
 from imabo.testing.study.base import letters
@@ -65,3 +65,13 @@ def test_pruning_in_memory_forgets_the_keys_of_what_it_takes() -> None:
     assert study.store.prune("s", before=1e12) == 1
     assert [pull.part for pull in study.pulls_of("job")] == [1]
     study.tell(key="job", part=1, reward=1.0)
+
+
+def test_a_second_reward_is_refused_by_the_name_that_was_told() -> None:
+    study = Study.create("s", letters("a", "b"), seed=0)
+    pull = study.ask(key="order-3")
+    study.tell(key="order-3", reward=1.0)
+    with pytest.raises(RewardConflict, match=r"the pull with the key 'order-3' has the reward 1"):
+        study.tell(key="order-3", reward=0.0)
+    with pytest.raises(RewardConflict, match=f"pull {pull.id} has the reward 1"):
+        study.tell(pull.id, 0.0)

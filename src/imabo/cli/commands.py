@@ -177,8 +177,8 @@ _STEP_IN: Final = [
         "make a study from a file that declares it",
         "Makes a study, or finds that it is there already, from a TOML or JSON file with name, "
         "space, and what Study.create takes besides: forbid, reward_range, window_s, policy, "
-        "oracle, seed, signals, objective, control (config and share), exposure, guardrail, "
-        "revision. In TOML a parameter is a table:\n\n"
+        'oracle, seed, signals, objective, control (config, or "random", and share), exposure, '
+        "guardrail, revision. In TOML a parameter is a table:\n\n"
         '[space.model]  type = "choice", values = ["small", "large"]\n\n'
         "The space may also have the form that imabo space --json prints. For a study that was "
         "declared otherwise, --if-changed says what to do.",

@@ -116,15 +116,19 @@ def declaration(document: Any) -> dict[str, Any]:
 
 
 def _made(name: str, made: Callable[..., Any], given: object) -> Any:
-    """A control or a guardrail from its table."""
-    known = list(inspect.signature(made).parameters)
-    if not isinstance(given, Mapping) or not given.keys() <= set(known):
+    """A control or a guardrail from its table; TOML has no null, so that random is a word."""
+    known = inspect.signature(made).parameters
+    needed = {"config"} & known.keys()
+    if not isinstance(given, Mapping) or not needed <= given.keys() <= known.keys():
         raise InvalidSetting(
             f"{name} is {show(given)}",
             f"it must be a table with {' and '.join(known)}",
             f"write [{name}] with these below it",
         )
-    return made(**({"config": None} if "config" in known else {}) | given)
+    values = dict(given)
+    if values.get("config") == "random":
+        values["config"] = None
+    return made(**values)
 
 
 def _space(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -276,7 +276,7 @@ class _Declaring:
             mine = self._wanted.revision
             return f"needs a revision above {mine}, which stands for another declaration"
         if self._fixed:
-            return "is refused: of these, only the space and window_s can be changed"
+            return "is refused: only the space, window_s, signals and objective can be changed"
         refused = self._refused_range()
         if refused is not None:
             return f"is refused: {refused}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import numbers
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -100,7 +101,7 @@ class Rewards:
             if did is None:
                 answers[place] = self._unknown(rewards[place])
             elif isinstance(did, ImaboError):
-                answers[place] = did
+                answers[place] = _named(did, rewards[place])
         return answers
 
     def report(self, pull_id: object, reward: object, signals: object) -> None:
@@ -221,6 +222,14 @@ class Rewards:
                 replica.refresh()  # another process may have changed the window
                 if replica.record.window_s is not None:
                     replica.expire(replica.expiry.limit(now))
+
+
+def _named(error: ImaboError, one: tuple[str, float] | Reward) -> ImaboError:
+    """A store's refusal, which knows the pull by its number, with the name that the caller has."""
+    pull_id, key = (one.pull_id, one.key) if isinstance(one, Reward) else (one[0], None)
+    name = f"pull {pull_id}" if key is None else f"the pull with the key {show(key)}"
+    what = re.sub(r"^pull number \d+", lambda _: name, error.what)
+    return type(error)(what, error.why, error.fix)
 
 
 def checked_values(values: object, replica: Replica) -> dict[str, float]:

@@ -7,6 +7,7 @@ import { plain } from "./plain.js";
 import { colour, onTheme } from "./theme.js";
 
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, showTips: false, doubleClick: "reset" };
+const LETTER_PX = 6.6; // of labels, about
 let plotly = null;
 /** What Plotly leaves on the window, once it is loaded. */
 const drawer = () => /** @type {any} */ (globalThis).Plotly;
@@ -114,6 +115,13 @@ function hasPoints({ x, y }) {
   return Boolean(x?.length && y?.some((value) => value !== null));
 }
 
+/** A label that ends where the figure does; what begins it tells most apart. */
+function shortened(text, most) {
+  if (text.length <= most || /[&<]/.test(text)) return text;
+  const star = text.endsWith(" ★") ? " ★" : ""; // of the best one
+  return `${text.slice(0, most - 1 - star.length).trimEnd()}…${star}`;
+}
+
 /** A layout in the page's colours and fonts; Plotly keeps zooms and hidden traces by `uirevision`. */
 export function dress(given, data, width) {
   const { minWidth, ...layout } = given;
@@ -130,6 +138,7 @@ export function dress(given, data, width) {
   if (!hasLegend && !layout.annotations?.length) layout.margin.t = 12;
   layout.legend = { orientation: "h", yanchor: "bottom", y: 1.02, x: 0, ...layout.legend, bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: isNarrow ? 11 : 12 } };
   layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
+  if (isNarrow) for (const note of layout.annotations || []) note.text = shortened(note.text, Math.floor((width - 56) / LETTER_PX));
   // Few and level: turned ones take more room than the figure.
   if (isNarrow && layout.xaxis?.type === "date") Object.assign(layout.xaxis, { nticks: 4, tickangle: 0 });
   for (const name of Object.keys(layout)) {
