@@ -135,11 +135,15 @@ def test_a_claim_is_run_judged_and_written_down(tmp_path: Path) -> None:
 
 
 def test_a_claim_may_be_judged_with_fewer_seeds(tmp_path: Path) -> None:
-    runs = Runs(("toy/gaussian",), ("imoss-mutate", "random"), 50, 9)
-    part = Lower("regret", "imoss-mutate", ("random",), ("toy/gaussian",))
-    claim = Claim("x", "Learning beats chance.", "test", (runs,), (part,))
-    verdict = claims.judge(claim, Results(tmp_path), seeds=2, out=io.StringIO())
-    assert "(2 seeds)" in str(verdict), "and it says how many there were"
+    toy = ("toy/gaussian",)
+    many = Runs(toy, ("imoss-mutate", "random"), 50, 8)
+    few = Runs(toy, ("imoss-random",), 50, 4)
+    part = Lower("regret", "imoss-mutate", ("random", "imoss-random"), toy)
+    claim = Claim("x", "Learning beats chance.", "test", (many, few), (part,))
+    verdict = claims.judge(claim, Results(tmp_path), seeds=4, out=io.StringIO())
+    one, other = verdict.findings
+    assert one.words.endswith("(4 seeds)"), "and it says how many there were"
+    assert other.words.endswith("(2 seeds)"), "half as many, as with all of them"
 
 
 def test_a_claim_without_its_data_cannot_be_run_here(

@@ -23,6 +23,15 @@ def test_too_little_is_not_known_yet_and_says_how_much_more() -> None:
     assert not random_serving([1.0, 0.0], n_control=almost, control_sum=almost / 2).is_known
 
 
+def test_what_the_rewards_were_does_not_decide_when_they_are_shown() -> None:
+    """All zeros have a narrow interval early; means that are shown for that would be too low."""
+    needed = random_serving([]).n_more
+    for total in (0.0, 0.5, 1.0):
+        almost = random_serving([], n_control=needed - 1, control_sum=total * (needed - 1))
+        assert (almost.mean, almost.n_more) == (None, 1)
+        assert random_serving([], n_control=needed, control_sum=total * needed).mean == total
+
+
 def test_a_random_control_counts() -> None:
     found = random_serving([0.0, 1.0], n_control=998, control_sum=299.0)
     assert found.n == 1000

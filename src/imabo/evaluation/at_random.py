@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from imabo.evaluation.bets import Floats
 from imabo.evaluation.sequences import asymptotic_half_width, checked_finite, checked_unit
 from imabo.settings import check_count, check_fraction, check_positive
 
-ENOUGH: Final = 0.15  # half-width, as a part of the range, from which on it is known
+ENOUGH: Final = 0.15  # half-width, as a part of the range, that is surely reached when it is known
 _ENOUGH_OPEN: Final = 30  # rewards without a range below which nothing is said
 _TIGHT_AT: Final = 100.0
 _TRIED: Final = np.unique(np.geomspace(1.0, 1e6, 240).round())
@@ -30,7 +31,7 @@ class RandomServing:
         mean: The estimate; None while it is not known yet.
         interval: Covers it at every moment together; None without a reward.
         n: Rewards that it rests on.
-        is_known: Whether half the width of the interval is small enough to be shown.
+        is_known: Whether it rests on enough rewards to be shown, whatever these were.
         n_more: Rewards of such requests that are still needed, about; 0 when it is known.
         level: Coverage.
     """
@@ -67,7 +68,9 @@ def random_serving(
         control_sum: Their sum.
         control_squares: Their squares' sum; needed without a range only.
         level: Coverage.
-        enough: Half the width at which it is known; without a range it is known after 30 rewards.
+        enough: It is known after as many rewards as make half the width at most this, whatever they
+            are: if a lucky or unlucky beginning were shown sooner, what is shown would be off.
+            Without a range it is known after 30 rewards.
         is_bounded: Whether rewards have a range.
 
     Example:
@@ -92,19 +95,14 @@ def random_serving(
     if not is_bounded:
         squares = float((x**2).sum()) + control_squares
         return _open(n, total, squares, level)
-    half = 0.5
-    ends: Ends | None = None
-    if n:
-        ends = _ends(n, total, level)
-        half = 0.5 * (ends[1] - ends[0])
-    is_known = ends is not None and half <= enough
-    rate = (total + 0.5) / (n + 1.0)
+    needed = _needed(enough, level)
+    is_known = n >= needed
     return RandomServing(
         mean=total / n if is_known else None,
-        interval=ends,
+        interval=_ends(n, total, level) if n else None,
         n=n,
         is_known=is_known,
-        n_more=0 if is_known else max(_needed(rate, enough, level) - n, 1),
+        n_more=max(needed - n, 0),
         level=level,
     )
 
@@ -114,9 +112,10 @@ def _ends(n: float, total: float, level: float) -> Ends:
     return float(low[0]), float(high[0])
 
 
-def _needed(rate: float, half_width: float, level: float) -> int:
-    """Rewards of such a mean until half the width is that small."""
-    low, high = bounded_interval(_TRIED, rate * _TRIED, level)
+@lru_cache(maxsize=64)
+def _needed(half_width: float, level: float) -> int:
+    """Rewards until half the width is that small, for the mean that needs the most: 1/2."""
+    low, high = bounded_interval(_TRIED, 0.5 * _TRIED, level)
     wide = 0.5 * (high - low) > half_width
     return int(_TRIED[min(int(np.count_nonzero(wide)), len(_TRIED) - 1)])
 

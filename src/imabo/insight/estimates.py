@@ -120,7 +120,8 @@ def random_estimate(snapshot: StudySnapshot) -> RandomEstimate:
     a random control. An arm's later rewards say nothing here, because an arm that was unlucky at
     first is hardly served again.
     In a finite space only the warm-up of the first space counts: later draws skip the arms that are
-    there. The mean is None until half the width of the interval is at most 0.15 of the range.
+    there. The mean is None until there are so many rewards that half the width of the interval is
+    at most 0.15 of the range whatever they are, so that luck does not decide when it is shown.
     """
     rewards, ends = _selected_by_nothing(snapshot), snapshot.reward_range
     if ends is None:

@@ -67,8 +67,12 @@ def judge(
     data: Path | None = None,
     out: TextIO | None = None,
 ) -> Verdict:
-    """Run what the claim needs and is not there yet, then compare; ``seeds``: with no more."""
-    tasks = [task for runs in claim.runs for task in _tasks(runs, quick, seeds, data)]
+    """Run what the claim needs and is not there yet, then compare.
+
+    With ``seeds`` no runs have more of them; those that have fewer than others keep their share.
+    """
+    share = 1.0 if seeds is None else min(seeds / max(runs.seeds for runs in claim.runs), 1.0)
+    tasks = [task for runs in claim.runs for task in _tasks(runs, quick, share, data)]
     try:
         for name in {task.problem for task in tasks}:
             open_problem(name, data=data)
@@ -82,14 +86,14 @@ def judge(
     return Verdict(claim, "met" if holds else "not met", findings)
 
 
-def _tasks(runs: Runs, quick: bool, most: int | None, data: Path | None) -> list[Task]:
+def _tasks(runs: Runs, quick: bool, share: float, data: Path | None) -> list[Task]:
     tasks = []
     for method in runs.methods:
         fewer = (runs.fewer or {}).get(method)
         seeds = runs.seeds if fewer is None else fewer
         if quick:
             seeds = max(3, seeds // _QUICK) if fewer is None else 1
-        seeds = seeds if most is None else min(seeds, most)
+        seeds = max(round(share * seeds), 1)
         tasks += tasks_of(runs.problems, [method], range(seeds), runs.rounds, runs.delay, data)
     return tasks
 
