@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -172,7 +173,7 @@ class Away:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, study: Study) -> None:
         self.is_away = True
-        real = study.ask
+        real: Callable[..., Pull] = study.ask
 
         def ask(**asked: Any) -> Pull:
             if self.is_away:
@@ -202,14 +203,15 @@ def test_a_request_that_began_with_a_pull_goes_on_with_it(
     away.is_away = False
     model = client.get_string_value("support-answers.model", "?", request())
     away.is_away = True
-    whole = client.get_object_details("support-answers", {}, request())
+    whole: Any = client.get_object_details("support-answers", {}, request())
     assert (whole.value["model"], whole.error_code) == (model, None)
 
 
 def test_callers_at_once_get_one_pull_and_one_ask(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, go, real = [], threading.Event(), study.ask
+    asked, go = [], threading.Event()
+    real: Callable[..., Pull] = study.ask
 
     def ask(**wanted: Any) -> Pull:
         asked.append(wanted["key"])
@@ -395,7 +397,7 @@ def test_feedback_that_comes_to_another_process_finds_its_pull(study: Study) -> 
 def test_awaited_flags_come_from_the_same_pull(study: Study) -> None:
     client = client_of(study)
 
-    async def ask() -> list[Any]:
+    async def ask() -> tuple[Any, ...]:
         return await asyncio.gather(
             client.get_string_value_async("support-answers.model", "?", request()),
             client.get_float_value_async("support-answers.temperature", -1.0, request()),
@@ -414,7 +416,8 @@ def test_awaited_flags_come_from_the_same_pull(study: Study) -> None:
 def test_an_awaited_request_that_is_cancelled_leaves_the_others_their_pull(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, go, real = client_of(study), threading.Event(), study.ask
+    client, go = client_of(study), threading.Event()
+    real: Callable[..., Pull] = study.ask
 
     def ask(**wanted: Any) -> Pull:
         go.wait(10)

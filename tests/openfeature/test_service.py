@@ -78,6 +78,7 @@ def test_an_asyncio_client_is_awaited_and_tracks_from_its_loop(service: RunningS
             study = await remote.create("awaited", SPACE, seed=0, signals=SIGNALS)
             api.set_provider_and_wait(ImaboProvider(study))
             client, context = api.get_client(), request("r-1")
+            whole: Any
             model, whole = await asyncio.gather(
                 client.get_string_value_async("awaited.model", "?", context),
                 client.get_object_value_async("awaited", {}, context),
