@@ -22,6 +22,7 @@ from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import FlagEvaluationDetails, Reason
 from openfeature.provider import ProviderStatus
 from openfeature.track import TrackingEventDetails
+from openfeature.transaction_context import ContextVarsTransactionContextPropagator
 
 from imabo import Choice, Control, Space, Study
 from imabo.arms import Pull
@@ -289,6 +290,25 @@ def test_3_the_merged_context_is_stored_with_the_pull(study: Study) -> None:
         "targeting_key": "request-1", "region": "eu", "kind": "math", "tags": ["a", "b"],
         "nested": {"n": 1}, "at": "2026-01-02T03:04:00+00:00",
     }  # fmt: skip
+
+
+def test_3_3_a_request_may_be_named_once_for_its_thread_or_task(study: Study) -> None:
+    client = client_of(study)
+    api.set_transaction_context_propagator(ContextVarsTransactionContextPropagator())
+
+    async def handle(key: str) -> str:
+        api.set_transaction_context(request(key))
+        model = await client.get_string_value_async("support-answers.model", "?")
+        client.track("reward", None, TrackingEventDetails(float(key == "b")))
+        return model
+
+    async def both() -> list[str]:
+        return list(await asyncio.gather(handle("a"), handle("b")))
+
+    models = asyncio.run(both())
+    pulls = [study.pull(key=key) for key in ("a", "b")]
+    assert [pull.config["model"] for pull in pulls] == models
+    assert [pull.reward for pull in pulls] == [0.0, 1.0]
 
 
 def test_attributes_that_are_not_named_are_not_stored(study: Study) -> None:
