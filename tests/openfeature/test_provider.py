@@ -197,6 +197,22 @@ def test_a_request_that_began_with_defaults_keeps_them_and_its_reward_counts_for
     assert client.get_string_value("support-answers.model", "today", request("next")) != "today"
 
 
+def test_an_answer_that_got_lost_is_no_pull_though_the_study_has_one(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., Pull] = study.ask
+
+    def ask(**asked: Any) -> Pull:
+        real(**asked)
+        raise StoreError("the answer got lost", "the connection broke", "ask again")
+
+    client = client_of(study)
+    monkeypatch.setattr(study, "ask", ask)
+    assert client.get_string_value("support-answers.model", "today", request()) == "today"
+    client.track("reward", request(), TrackingEventDetails(1.0))
+    assert study.pull(key="request-1").reward is None
+
+
 def test_a_request_that_began_with_a_pull_goes_on_with_it(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,13 +254,17 @@ def test_callers_at_once_get_one_pull_and_one_ask(
 # --- 2.4, 2.5 and 5: status, events, the end ----------------------------------------------------
 
 
-def test_2_4_and_2_5_status_follows_the_provider(study: Study) -> None:
-    client = client_of(study)
+def test_2_4_and_2_5_status_follows_the_provider(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away, client = Away(monkeypatch, study), client_of(study)
     assert client.get_provider_status() == ProviderStatus.READY
+    assert client.get_string_value("support-answers.model", "?", request()) == "?"
+    away.is_away = False
     provider = client.provider
     api.shutdown()
     assert client.provider is not provider
-    # The study is its owner's: it goes on, and so does the provider when it is set again.
+    # The study is its owner's: it goes on. The provider begins anew when it is set again.
     api.set_provider_and_wait(provider)
     assert client.get_provider_status() == ProviderStatus.READY
     assert all_flags(client, request())["model"] in ("small", "large")
@@ -445,17 +465,22 @@ def test_an_awaited_request_that_is_cancelled_leaves_the_others_their_pull(
 
     monkeypatch.setattr(study, "ask", ask)
 
-    async def both() -> str:
-        flag = ("support-answers.model", "?", request())
-        first = asyncio.create_task(client.get_string_value_async(*flag))
-        await asyncio.sleep(0)
-        second = asyncio.create_task(client.get_string_value_async(*flag))
-        await asyncio.sleep(0)
-        first.cancel()
+    async def three(leaves: int) -> list[str]:
+        go.clear()
+        context = request(f"request-{leaves}")
+        flag = ("support-answers.model", "?", context)
+        tasks = []
+        for _ in range(3):
+            tasks.append(asyncio.create_task(client.get_string_value_async(*flag)))
+            await asyncio.sleep(0.01)
+        tasks.pop(leaves).cancel()
+        await asyncio.sleep(0.01)
         go.set()
-        return await second
+        return await asyncio.gather(*tasks)
 
-    assert asyncio.run(both()) == study.pull(key="request-1").config["model"]
+    for leaves in (0, 1):  # who asks, and one that waits for it
+        models = asyncio.run(three(leaves))
+        assert models == [study.pull(key=f"request-{leaves}").config["model"]] * 2
 
 
 def test_flags_may_have_names_of_their_own(study: Study) -> None:
