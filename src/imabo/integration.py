@@ -69,6 +69,7 @@ class Source:
         self.is_local = is_local
         self.is_awaited = inspect.iscoroutinefunction(self._study.ask)
         self._declared: frozenset[str] | None = None
+        self._drawn: tuple[Space | None, dict[str, Any]] | None = None
         self._looked_at = -math.inf
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Future[None]] = set()
@@ -125,12 +126,14 @@ class Source:
         Its breaker then counts, and it remembers that the key has no pull.
         """
         space = self._study.known_space
-        config = {} if space is None else space.sample(np.random.default_rng(0))
+        if self._drawn is None or self._drawn[0] is not space:
+            config = {} if space is None else space.sample(np.random.default_rng(0))
+            self._drawn = space, dict(config)
         try:
-            self._study.check_default(config)
+            self._study.check_default(self._drawn[1])
         except InvalidConfig:  # the program declared another space than the service has
             return None
-        return dict(config)
+        return dict(self._drawn[1])
 
     def _checked(self, pull: Pull) -> Pull:
         if pull.arm:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import FlagEvaluationDetails, Reason
 from openfeature.provider import ProviderStatus
 from openfeature.track import TrackingEventDetails
+from openfeature.transaction_context import ContextVarsTransactionContextPropagator
 
 from imabo import Choice, Control, Space, Study
 from imabo.arms import Pull
@@ -172,7 +174,7 @@ class Away:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, study: Study) -> None:
         self.is_away = True
-        real = study.ask
+        real: Callable[..., Pull] = study.ask
 
         def ask(**asked: Any) -> Pull:
             if self.is_away:
@@ -195,6 +197,22 @@ def test_a_request_that_began_with_defaults_keeps_them_and_its_reward_counts_for
     assert client.get_string_value("support-answers.model", "today", request("next")) != "today"
 
 
+def test_an_answer_that_got_lost_is_no_pull_though_the_study_has_one(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., Pull] = study.ask
+
+    def ask(**asked: Any) -> Pull:
+        real(**asked)
+        raise StoreError("the answer got lost", "the connection broke", "ask again")
+
+    client = client_of(study)
+    monkeypatch.setattr(study, "ask", ask)
+    assert client.get_string_value("support-answers.model", "today", request()) == "today"
+    client.track("reward", request(), TrackingEventDetails(1.0))
+    assert study.pull(key="request-1").reward is None
+
+
 def test_a_request_that_began_with_a_pull_goes_on_with_it(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,14 +220,15 @@ def test_a_request_that_began_with_a_pull_goes_on_with_it(
     away.is_away = False
     model = client.get_string_value("support-answers.model", "?", request())
     away.is_away = True
-    whole = client.get_object_details("support-answers", {}, request())
+    whole: Any = client.get_object_details("support-answers", {}, request())
     assert (whole.value["model"], whole.error_code) == (model, None)
 
 
 def test_callers_at_once_get_one_pull_and_one_ask(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, go, real = [], threading.Event(), study.ask
+    asked, go = [], threading.Event()
+    real: Callable[..., Pull] = study.ask
 
     def ask(**wanted: Any) -> Pull:
         asked.append(wanted["key"])
@@ -235,13 +254,17 @@ def test_callers_at_once_get_one_pull_and_one_ask(
 # --- 2.4, 2.5 and 5: status, events, the end ----------------------------------------------------
 
 
-def test_2_4_and_2_5_status_follows_the_provider(study: Study) -> None:
-    client = client_of(study)
+def test_2_4_and_2_5_status_follows_the_provider(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away, client = Away(monkeypatch, study), client_of(study)
     assert client.get_provider_status() == ProviderStatus.READY
+    assert client.get_string_value("support-answers.model", "?", request()) == "?"
+    away.is_away = False
     provider = client.provider
     api.shutdown()
     assert client.provider is not provider
-    # The study is its owner's: it goes on, and so does the provider when it is set again.
+    # The study is its owner's: it goes on. The provider begins anew when it is set again.
     api.set_provider_and_wait(provider)
     assert client.get_provider_status() == ProviderStatus.READY
     assert all_flags(client, request())["model"] in ("small", "large")
@@ -287,6 +310,25 @@ def test_3_the_merged_context_is_stored_with_the_pull(study: Study) -> None:
         "targeting_key": "request-1", "region": "eu", "kind": "math", "tags": ["a", "b"],
         "nested": {"n": 1}, "at": "2026-01-02T03:04:00+00:00",
     }  # fmt: skip
+
+
+def test_3_3_a_request_may_be_named_once_for_its_thread_or_task(study: Study) -> None:
+    client = client_of(study)
+    api.set_transaction_context_propagator(ContextVarsTransactionContextPropagator())
+
+    async def handle(key: str) -> str:
+        api.set_transaction_context(request(key))
+        model = await client.get_string_value_async("support-answers.model", "?")
+        client.track("reward", None, TrackingEventDetails(float(key == "b")))
+        return model
+
+    async def both() -> list[str]:
+        return list(await asyncio.gather(handle("a"), handle("b")))
+
+    models = asyncio.run(both())
+    pulls = [study.pull(key=key) for key in ("a", "b")]
+    assert [pull.config["model"] for pull in pulls] == models
+    assert [pull.reward for pull in pulls] == [0.0, 1.0]
 
 
 def test_attributes_that_are_not_named_are_not_stored(study: Study) -> None:
@@ -395,7 +437,7 @@ def test_feedback_that_comes_to_another_process_finds_its_pull(study: Study) -> 
 def test_awaited_flags_come_from_the_same_pull(study: Study) -> None:
     client = client_of(study)
 
-    async def ask() -> list[Any]:
+    async def ask() -> tuple[Any, ...]:
         return await asyncio.gather(
             client.get_string_value_async("support-answers.model", "?", request()),
             client.get_float_value_async("support-answers.temperature", -1.0, request()),
@@ -414,7 +456,8 @@ def test_awaited_flags_come_from_the_same_pull(study: Study) -> None:
 def test_an_awaited_request_that_is_cancelled_leaves_the_others_their_pull(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, go, real = client_of(study), threading.Event(), study.ask
+    client, go = client_of(study), threading.Event()
+    real: Callable[..., Pull] = study.ask
 
     def ask(**wanted: Any) -> Pull:
         go.wait(10)
@@ -422,17 +465,22 @@ def test_an_awaited_request_that_is_cancelled_leaves_the_others_their_pull(
 
     monkeypatch.setattr(study, "ask", ask)
 
-    async def both() -> str:
-        flag = ("support-answers.model", "?", request())
-        first = asyncio.create_task(client.get_string_value_async(*flag))
-        await asyncio.sleep(0)
-        second = asyncio.create_task(client.get_string_value_async(*flag))
-        await asyncio.sleep(0)
-        first.cancel()
+    async def three(leaves: int) -> list[str]:
+        go.clear()
+        context = request(f"request-{leaves}")
+        flag = ("support-answers.model", "?", context)
+        tasks = []
+        for _ in range(3):
+            tasks.append(asyncio.create_task(client.get_string_value_async(*flag)))
+            await asyncio.sleep(0.01)
+        tasks.pop(leaves).cancel()
+        await asyncio.sleep(0.01)
         go.set()
-        return await second
+        return await asyncio.gather(*tasks)
 
-    assert asyncio.run(both()) == study.pull(key="request-1").config["model"]
+    for leaves in (0, 1):  # who asks, and one that waits for it
+        models = asyncio.run(three(leaves))
+        assert models == [study.pull(key=f"request-{leaves}").config["model"]] * 2
 
 
 def test_flags_may_have_names_of_their_own(study: Study) -> None:

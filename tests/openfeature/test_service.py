@@ -36,8 +36,11 @@ def request(key: str, **attributes: Any) -> EvaluationContext:
     return EvaluationContext(key, attributes)
 
 
-def test_a_blocking_client_serves_flags_and_sends_what_was_tracked(service: RunningServer) -> None:
+def test_a_blocking_client_serves_flags_and_sends_what_was_tracked(
+    service: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Client(service.url, key=service.keys["app"]) as remote:
+        monkeypatch.setattr(remote._session, "wake", lambda: None)  # nothing is sent by itself
         study = remote.create("blocking", SPACE, seed=0, signals=SIGNALS)
         # Known by its name alone, as another process would have it.
         api.set_provider_and_wait(ImaboProvider(remote.study("blocking"), deadline_s=10.0))
@@ -47,6 +50,7 @@ def test_a_blocking_client_serves_flags_and_sends_what_was_tracked(service: Runn
         top_k = client.get_integer_value("blocking.top_k", -1, context)
         client.track("reward", context, TrackingEventDetails(1.0, {"cost": 0.5, "other": 2}))
         client.track("cost", request("r-1"), TrackingEventDetails(0.5))  # again: nothing changes
+        assert remote.n_waiting == 2
         api.shutdown()  # sends what waits
         pull = study.pull(key="r-1")
         assert pull.config == {"model": model, "top_k": top_k}
@@ -78,6 +82,7 @@ def test_an_asyncio_client_is_awaited_and_tracks_from_its_loop(service: RunningS
             study = await remote.create("awaited", SPACE, seed=0, signals=SIGNALS)
             api.set_provider_and_wait(ImaboProvider(study))
             client, context = api.get_client(), request("r-1")
+            whole: Any
             model, whole = await asyncio.gather(
                 client.get_string_value_async("awaited.model", "?", context),
                 client.get_object_value_async("awaited", {}, context),

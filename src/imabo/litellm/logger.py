@@ -115,6 +115,8 @@ class ImaboLogger(CustomLogger):  # type: ignore[misc]  # its types are not look
         self, kwargs: Any, response: Any, start: Any, end: Any
     ) -> list[tuple[Mark, float | None, Mapping[str, float]]]:
         """What to tell of a call: its signals, and a reward that came before it was known."""
+        if kwargs.get("cache_hit"):
+            return []  # it was another call's answer
         mark = self._mark_of(kwargs)
         completion = _field(response, "id")
         waiting = None
@@ -124,7 +126,7 @@ class ImaboLogger(CustomLogger):  # type: ignore[misc]  # its types are not look
             return []
         told: list[tuple[Mark, float | None, Mapping[str, float]]] = []
         signals = signals_of(kwargs, response, start, end)
-        if signals and not kwargs.get("cache_hit") and self._calls.is_first(mark):
+        if signals and self._calls.is_first(mark):
             told.append((mark, None, signals))
         if waiting is not None:
             told.append((mark, *waiting))

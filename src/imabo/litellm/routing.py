@@ -119,7 +119,7 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """The deployment for a call."""
-        asked = {"model": model, "messages": messages, "input": input}
+        asked: dict[str, Any] = {"model": model, "messages": messages, "input": input}
         asked |= {"specific_deployment": specific_deployment, "request_kwargs": request_kwargs}
         wanted = self._wanted(model, specific_deployment, request_kwargs)
         if wanted is None:
@@ -133,7 +133,9 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
         if pull.config.get(self._deployment) is None:
             return self._marked(source, pull, self._own(**asked))
         found = self._named(model, pull)
-        return self._own(**asked) if found is None else self._marked(source, pull, found)
+        if found is None or self._router.cooldown_cache.get_active_cooldowns(**_whether(found)):
+            return self._own(**asked)
+        return self._marked(source, pull, found)
 
     async def async_get_available_deployment(
         self,
@@ -157,8 +159,8 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
             return await self._own_awaited(**asked)
         if pull.config.get(self._deployment) is None:
             return self._marked(source, pull, await self._own_awaited(**asked))
-        found = self._named(model, pull)
-        if found is None:
+        found, cooling = self._named(model, pull), self._router.cooldown_cache
+        if found is None or await cooling.async_get_active_cooldowns(**_whether(found)):
             return await self._own_awaited(**asked)
         return self._marked(source, pull, found)
 
@@ -183,14 +185,11 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
         return source, key if isinstance(key, str) and key else None, _read(said.get(CONTEXT))
 
     def _named(self, group: str, pull: Pull) -> dict[str, Any] | None:
-        """The deployment that a configuration names; None where it cannot be used now."""
+        """The deployment that a configuration names; None where there is none."""
         wanted = pull.config[self._deployment]
         for one in self._deployments(group):
             if wanted in _names(one):
-                cooling = self._router.cooldown_cache.get_active_cooldowns(
-                    model_ids=[one["model_info"]["id"]], parent_otel_span=None
-                )
-                return None if cooling else one
+                return one
         self._report(group, f"no deployment of it is named {show(wanted)}")
         return None
 
@@ -235,6 +234,11 @@ class ImaboRouting(CustomRoutingStrategyBase):  # type: ignore[misc]  # its type
                 what = f"the parameter {name!r} of {group!r} sets nothing"
                 why = "it is neither the deployment nor a field that is known"
                 raise InvalidSetting(what, why, f"say which: fields={{{name!r}: 'temperature'}}")
+
+
+def _whether(deployment: Mapping[str, Any]) -> dict[str, Any]:
+    """What to ask the router's cooldowns: whether a deployment has one now."""
+    return {"model_ids": [deployment["model_info"]["id"]], "parent_otel_span": None}
 
 
 def _read(context: object) -> object:
