@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -17,6 +18,15 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "clients/typescript"
 MODULES: Final = PACKAGE / "node_modules"
 STAMP: Final = MODULES / ".installed"  # says for which package.json, by which Node
+# No lock file, which would name a registry; and what cannot be had is soon known.
+QUIETLY: Final = (
+    "--no-package-lock",
+    "--no-audit",
+    "--no-fund",
+    "--prefer-offline",
+    "--fetch-retry-mintimeout=1000",
+    "--fetch-retry-maxtimeout=5000",
+)
 LIMIT_S: Final = 300.0  # for one program, on a busy machine
 OLDEST: Final = (22, 12)  # that the test runner works with; the client itself needs 20
 
@@ -65,11 +75,12 @@ class Node:
         wanted += " " + self.run("--version").strip()
         if STAMP.exists() and STAMP.read_text(encoding="utf-8") == wanted:
             return
-        self._run([*self.npm, "install", "--no-package-lock", "--no-audit", "--no-fund"], {})
+        self._run([*self.npm, "install", *QUIETLY], {})
         STAMP.write_text(wanted, encoding="utf-8")
 
     def _run(self, command: list[str], variables: Mapping[str, str]) -> str:
-        done = subprocess.run(
+        # A group of its own: services that tests began must not outlive them.
+        process = subprocess.Popen(
             command,
             cwd=PACKAGE,
             env={**self.environment, **variables},
@@ -77,12 +88,17 @@ class Node:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
-            timeout=LIMIT_S,
-            check=False,
+            start_new_session=True,
         )
-        if done.returncode:
-            pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-8000:]}")
-        return done.stdout
+        with process:
+            try:
+                printed, _ = process.communicate(timeout=LIMIT_S)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode:
+            pytest.fail(f"{' '.join(command)} ended with {process.returncode}:\n{printed[-8000:]}")
+        return printed
 
 
 def _version(node: str) -> tuple[int, ...]:

@@ -10,7 +10,10 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 import imabo
+from tests.typescript import installing
 from tests.typescript.generate import generate
 from tests.typescript.installing import MODULES, PACKAGE, ROOT, Node
 
@@ -55,3 +58,14 @@ def test_its_packages_are_pinned_and_its_version_is_ours() -> None:
         assert re.fullmatch(r"\d+\.\d+\.\d+", version), name
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     assert {"node_modules/", "package-lock.json"} <= set(ignored)
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", "skip"), ("true", "fail")])
+def test_a_machine_without_node_says_so(
+    ci: str, outcome: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(installing, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(getattr(pytest, outcome).Exception, match="NOT TESTED"):
+        Node.find()

@@ -19,6 +19,7 @@ export class Session {
   readonly #defaultKeys = new Set<string>();
   readonly #defaults = new Trouble();
   readonly #dropped = new Trouble();
+  readonly #end = new AbortController();
   #isClosed = false;
 
   constructor(
@@ -31,7 +32,8 @@ export class Session {
     this.handleSigterm = ending.handleSigterm;
     this.service = service;
     this.log = log;
-    this.outbox = new Outbox(outboxSize, (call) => attempt(service, call, service.timeoutS), log);
+    const send = (call: Call) => attempt(service, call, service.timeoutS, this.#end.signal);
+    this.outbox = new Outbox(outboxSize, send, log);
     this.breaker = new Breaker((text) => log("warn", text));
   }
 
@@ -68,6 +70,7 @@ export class Session {
     this.#isClosed = true;
     await this.outbox.flush(endsAt - now()); // what was told while the last of it was under way
     this.outbox.close();
+    this.#end.abort(); // what nobody waits for any more would keep Node alive
     forgetAtEnd(this);
   }
 

@@ -106,6 +106,18 @@ describe("the end of a program", () => {
     await proxy.end();
   });
 
+  test("waits for no answer that nobody wants any more", async () => {
+    const server = createServer(() => undefined).listen(0, "127.0.0.1"); // never answers
+    await once(server, "listening");
+    const away = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const told =
+      `await client.study("s").tell("token-1", 1, { wait: false }); await client.close();`;
+    const { errors } = await run(begin(away, 0.1, told).replace("timeoutS: 10", "timeoutS: 600"));
+    server.closeAllConnections();
+    server.close();
+    expect(errors).toMatch(/1 rewards could not be delivered and are lost/);
+  });
+
   test("waits no longer than it may for a service that is away, and says what is lost", async () => {
     const server = createServer((_, response) => response.writeHead(503).end()).listen(
       0,
