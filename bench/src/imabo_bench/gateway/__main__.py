@@ -242,8 +242,8 @@ def _held(name: str, url: str, pid: int, count: int) -> list[Line]:
     return [
         Line(f"{name}: {count} streams at once, share that is whole", min(whole) / count, 1.0,
              True, detail),
-        Line(f"{name}: memory after the third time and a rest, of the first", resident[4] / resident[1],
-             1.2, False, shown),
+        Line(f"{name}: memory after the third time and a rest, of the first",
+             resident[4] / resident[1], 1.2, False, shown),
     ]  # fmt: skip
 
 
