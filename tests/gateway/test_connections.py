@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import ssl
+import subprocess
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -206,6 +209,21 @@ def test_a_loop_that_was_held_up_does_not_blame_the_other_side() -> None:
     run(server, work)
 
 
+@pytest.mark.parametrize("close", [True, False])
+def test_connections_that_are_closed_are_forgotten(close: bool) -> None:
+    head = b"HTTP/1.1 200 OK\r\n" + (b"connection: close\r\n" if close else b"")
+    server = Scripted(*[head + b"content-length: 2\r\n\r\n{}"] * 20, close=close)
+
+    async def work(connections: Connections) -> None:
+        for _ in range(20):
+            assert await read_all(connections) == (200, b"{}")
+        async with asyncio.timeout(5.0):
+            while connections.n_open != (0 if close else 1):
+                await asyncio.sleep(0.01)
+
+    run(server, work)
+
+
 def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_IDLE_S", 0.02)
     server = Scripted(SHORT, SHORT)
@@ -213,6 +231,7 @@ def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch
     async def work(connections: Connections) -> None:
         await read_all(connections)
         await asyncio.wait_for(server.is_left.wait(), 5.0)
+        assert connections.n_open == 0
 
     run(server, work)
 
@@ -247,17 +266,58 @@ def test_words_of_failures_have_no_address() -> None:
     assert asyncio.run(send(unknown)) == "upstream 'up' cannot be reached"
 
 
-def test_certificates_are_checked(tmp_path: object) -> None:
-    context = verify()
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.check_hostname
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of localhost that nobody has signed, with its key."""
+    found = shutil.which("openssl")
+    if found is None:
+        pytest.skip("NOT TESTED: there is no openssl to make a certificate with")
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    subprocess.run(
+        [found, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost",
+         "-keyout", str(path), "-out", str(path.with_suffix(".crt"))],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    path.write_text(path.read_text() + path.with_suffix(".crt").read_text())
+    return path
+
+
+def test_an_upstream_of_https_is_read_and_its_certificate_checked(certificate: Path) -> None:
+    assert verify().verify_mode is ssl.CERT_REQUIRED
+    server = Scripted(SHORT, SHORT)
+
+    def trusting() -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=certificate)
+
+    async def main() -> None:
+        own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        own.load_cert_chain(certificate)
+        listening = await asyncio.start_server(server.talk, "127.0.0.1", 0, ssl=own)
+        port = listening.sockets[0].getsockname()[1]
+        trusted = Connections(f"https://localhost:{port}", 5.0, trusting)
+        assert [await read_all(trusted) for _ in range(2)] == [(200, b"{}")] * 2
+        assert server.n_connections == 1
+        for host, check in (("localhost", verify), ("127.0.0.1", trusting)):
+            other = Connections(f"https://{host}:{port}", 5.0, check)
+            with pytest.raises(NoAnswer, match="connect"):
+                await read_all(other)
+            await other.close()
+        await trusted.close()
+        listening.close()
+
+    asyncio.run(main())
+
+
+def test_a_server_that_speaks_no_tls_cannot_be_reached() -> None:
     server = Scripted(SHORT)
 
     async def main() -> None:
         listening = await asyncio.start_server(server.talk, "127.0.0.1", 0)
         port = listening.sockets[0].getsockname()[1]
-        connections = Connections(f"https://localhost:{port}", 5.0, verify)
-        with pytest.raises(NoAnswer, match="connect"):  # it speaks no TLS
+        connections = Connections(f"https://localhost:{port}", 0.1, verify)
+        with pytest.raises(NoAnswer, match="connect"):
             await connections.send("", [], b"", 1.0)
         await connections.close()
         listening.close()

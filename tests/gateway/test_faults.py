@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import socket
@@ -15,6 +16,10 @@ import httpx
 import pytest
 
 from imabo import Client, Signal
+from imabo.gateway.connections import Connection
+from imabo.gateway.served import Reply, Serving
+from imabo.gateway.streams import Events
+from imabo.gateway.watching import Watch
 from tests.gateway.conftest import UPSTREAM_KEY, Gateway, file_of
 from tests.gateway.upstream import Stub
 from tests.server.running import RunningServer
@@ -250,8 +255,16 @@ def test_a_caller_that_goes_in_a_stream_ends_the_upstreams_work(
     assert gateway.stub.cancelled.wait(5.0)
 
 
-def test_many_streams_at_once_hold(gateway: Gateway) -> None:
-    """More of them: python -m imabo_bench.gateway."""
+def test_many_streams_at_once_hold_and_leave_nothing(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them, and the process' memory: python -m imabo_bench.gateway."""
+    monkeypatch.setattr("imabo.gateway.connections._IDLE_S", 0.05)
+    kinds = (Connection, Watch, Serving, Reply, Events)
+
+    def n_alive() -> int:
+        gc.collect()
+        return sum(isinstance(one, kinds) for one in gc.get_objects())
 
     async def run() -> list[str]:
         limits = httpx.Limits(max_connections=None)
@@ -264,6 +277,11 @@ def test_many_streams_at_once_hold(gateway: Gateway) -> None:
     texts = asyncio.run(run())
     assert [text for text in texts if not text.endswith("data: [DONE]\n\n")] == []
     assert gateway.stub.n_open == 0
+    until = time.monotonic() + 20.0
+    while (n_left := n_alive()) > 20 and time.monotonic() < until:
+        gateway.chat()  # whoever comes later lets go of connections that were kept
+        time.sleep(0.1)
+    assert n_left <= 20
 
 
 def test_no_key_is_in_a_log_or_an_answer(

@@ -40,10 +40,13 @@ class Connection(asyncio.Protocol):
 
     Args:
         keep: Called when an answer was read to its end and the connection may be used again.
+        forget: Called when it is closed.
     """
 
-    def __init__(self, keep: Callable[[Connection], None]) -> None:
-        self._keep = keep
+    def __init__(
+        self, keep: Callable[[Connection], None], forget: Callable[[Connection], None]
+    ) -> None:
+        self._keep, self._forget = keep, forget
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None
         self._parser: Any = None  # None: nothing is under way
@@ -152,6 +155,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is closed, by whomever."""
         self.is_closed = True
+        self._forget(self)
         if self._parser is None:
             return
         if exc is None and self._has_head and not self._is_framed:
@@ -274,11 +278,16 @@ class Connections:
                     raise
         return await _sent(await self._connect(), head, body, timeout_s)
 
+    @property
+    def n_open(self) -> int:
+        """How many are open, at work or kept."""
+        return len(self._all)
+
     async def close(self) -> None:
         """Close all connections."""
         if self._sweep is not None:
             self._sweep.cancel()
-        for connection in self._all:
+        for connection in list(self._all):
             connection.abort()
 
     def _take(self) -> Connection | None:
@@ -305,7 +314,6 @@ class Connections:
             else:
                 kept.append(connection)
         self._idle, self._sweep = kept, None
-        self._all = {one for one in self._all if not one.is_closed}
         if kept:
             wait_s = kept[0].idle_at - before
             self._sweep = asyncio.get_running_loop().call_later(wait_s, self._close_idle)
@@ -315,7 +323,7 @@ class Connections:
         name = None if self._ssl is None else self._name
         making = loop.create_task(
             loop.create_connection(
-                lambda: Connection(self._keep),
+                lambda: Connection(self._keep, self._all.discard),
                 self._name,
                 self._port,
                 ssl=self._ssl,
@@ -335,7 +343,8 @@ class Connections:
             if not making.done():
                 making.cancel()
                 making.add_done_callback(_let_go)
-        self._all.add(connection)
+        if not connection.is_closed:
+            self._all.add(connection)
         return connection
 
 
