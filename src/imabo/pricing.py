@@ -63,7 +63,8 @@ def prices(values: Floats, costs: Floats, allowed: Floats) -> Floats:
     """What one budget's worth of each signal costs in reward; eq. (price).
 
     The dual prices of the best mix of arms: maximise the mean value while the mean costs stay
-    allowed. Exact for one signal; for several, each is found given the others, a few times over.
+    allowed. Where no arm alone keeps several signals, each is found given the others, a few times
+    over; else they are exact.
 
     Args:
         values: Of each arm.
@@ -81,6 +82,11 @@ def prices(values: Floats, costs: Floats, allowed: Floats) -> Floats:
     if len(costs) == 1:
         found[0], _ = _price(values, costs[0], float(allowed[0]))
         return found
+    if _is_one_enough(found, values, costs, allowed):
+        return found
+    exact = _duals(values, costs, allowed)
+    if exact is not None:
+        return exact
     for _ in range(_SWEEPS):
         before, first = found.tolist(), list[float]()
         for place in range(len(costs)):
@@ -95,6 +101,59 @@ def prices(values: Floats, costs: Floats, allowed: Floats) -> Floats:
         if after == before or (after == first and after[1:] == before[1:]):
             break
     return found
+
+
+def _is_one_enough(found: Floats, values: Floats, costs: Floats, allowed: Floats) -> bool:
+    """Whether the price of one signal is all that is needed, as it mostly is; puts it there.
+
+    Then the mix that it makes keeps the other signals as well, so that it is the best there is.
+    """
+    over = (costs[:, int(values.argmax())] - allowed).tolist()
+    place = over.index(max(over))
+    if over[place] <= 0.0:
+        return True
+    price, tied = _price(values, costs[place], float(allowed[place]))
+    if tied is None:
+        return False
+    cheap, dear = costs[:, tied[0]], costs[:, tied[1]]
+    share = (allowed[place] - cheap[place]) / (dear[place] - cheap[place])
+    mixed = (cheap + share * (dear - cheap) - allowed).tolist()
+    mixed[place] = 0.0  # as it is by the share, but for rounding
+    if max(mixed) > 0.0:
+        return False
+    found[place] = price
+    return True
+
+
+def _duals(values: Floats, costs: Floats, allowed: Floats) -> Floats | None:
+    """The prices of several signals by the simplex method; None where no arm keeps them all.
+
+    It goes from mix to mix, beginning with the best arm that keeps all; few steps are needed.
+    """
+    m, n = costs.shape
+    fits = (costs <= allowed[:, None]).all(axis=0)
+    if not fits.any():
+        return None
+    columns = np.zeros((m + 1, n + m))  # those of the arms, then of what is left of each signal
+    columns[:m, :n], columns[m, :n] = costs, 1.0
+    columns[:m, n:] = np.eye(m)
+    worth, right = np.append(values, np.zeros(m)), np.append(allowed, 1.0)
+    basis = [int(np.where(fits, values, -np.inf).argmax()), *range(n, n + m)]
+    duals = np.zeros(m + 1)
+    for _ in range(_STEPS):
+        square = columns[:, basis]
+        duals = np.linalg.solve(square.T, worth[basis])
+        gains = worth - duals @ columns
+        enters = int(gains.argmax())
+        if gains[enters] <= _SAME:
+            break
+        way, have = np.linalg.solve(square, np.array([columns[:, enters], right]).T).T
+        far = np.divide(have, way, out=np.full(m + 1, np.inf), where=way > _SAME)
+        leaves = int(far.argmin())
+        if not np.isfinite(far[leaves]):
+            break
+        basis[leaves] = enters
+    return np.maximum(duals[:m], 0.0)
 
 
 def _charges(values: Floats, costs: Floats, banks: Floats) -> Floats:
@@ -112,13 +171,15 @@ def _price(values: Floats, costs: Floats, allowed: float) -> tuple[float, tuple[
     """
     dear = int(values.argmax())
     if costs[dear] > allowed:
-        dear = int(np.where(values == values[dear], -costs, -np.inf).argmax())
+        equal = np.flatnonzero(values == values[dear])
+        if len(equal) > 1:
+            dear = int(equal[costs[equal].argmin()])
     if costs[dear] <= allowed:
         return 0.0, None
     fits = costs <= allowed
-    if not fits.any():
-        return _PROHIBITIVE * max(_spread(values), 1.0), None
     cheap = int(np.where(fits, values, -np.inf).argmax())
+    if not fits[cheap]:  # none does
+        return _PROHIBITIVE * max(_spread(values), 1.0), None
     slope = 0.0
     for _ in range(_STEPS):
         slope = float((values[dear] - values[cheap]) / (costs[dear] - costs[cheap]))
@@ -154,4 +215,5 @@ def _slide(
 
 
 def _spread(values: Floats) -> float:
-    return float(values.max() - values.min()) if len(values) else 0.0
+    # As max() and min() do it, in half of the time.
+    return float(np.maximum.reduce(values) - np.minimum.reduce(values)) if len(values) else 0.0

@@ -213,18 +213,20 @@ class Spending:
         costs, priors = self._costs, self._priors
         if costs is None or priors is None or priors.has_alone or row >= costs.shape[1]:
             self._costs = costs = None  # what one arm used says something about others
+        if self._has_known:
+            self._costs = costs = None
         for place, one in enumerate(self.constraints):
             value = values.get(one.signal)
             if value is None:
                 continue
-            self._counts[place, row] = count = self._counts[place, row] + 1.0
-            self._sums[place, row] = total = self._sums[place, row] + one.use(value)
-            if costs is not None and priors is not None and not self._has_known:
-                weight = priors.weight[place, row]  # as ``costs`` has it
-                mean = (total + weight * priors.prior[place, row]) / (count + weight)
-                costs[place, row] = mean / self.aims[place]
-        if self._has_known:
-            self._costs = None
+            # Plain numbers take less than those of arrays.
+            count, total = self._counts.item(place, row) + 1.0, self._sums.item(place, row)
+            self._counts[place, row], total = count, total + one.use(value)
+            self._sums[place, row] = total
+            if costs is not None and priors is not None:
+                weight = priors.weight.item(place, row)  # as ``costs`` has it
+                mean = (total + weight * priors.prior.item(place, row)) / (count + weight)
+                costs[place, row] = mean / self.aims.item(place)
 
     def serve(self, row: int) -> dict[str, float] | None:
         """A request is served; what price lists say that it uses is used now. None without any."""

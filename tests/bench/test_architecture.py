@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"lifted", "play", "shown"},
     {"sweep", "pack", "summary", "report"},
     {"claims"},
-    {"build", "engine_arms", "service", "testing"},
+    {"build", "engine_arms", "engine_signals", "service", "testing"},
     {"engine", "gateway", "insight"},
     {"commands"},
 ]

@@ -25,6 +25,7 @@ from imabo.policies.base import Draws
 from imabo.stores import MemoryStore, SQLiteStore
 from imabo.stores.base import NewPull
 from imabo_bench.engine_arms import arms_lines
+from imabo_bench.engine_signals import signal_lines
 from imabo_bench.timing import SPACE, Line, median_time, new_arms
 
 
@@ -354,6 +355,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     optuna_round, optuna_suggest = optuna_times(options.repeats)
     lines = decision_lines(optuna_round, options.repeats, options.past)
     lines += arms_lines(options.repeats, options.arms)
+    lines += signal_lines(rounds=max(4 * options.repeats, 1))
     lines += proposal_lines(optuna_suggest, options.repeats)
     lines += model_lines(options.repeats)
     lines.append(open_line(max(3, options.repeats // 3), options.pulls))

@@ -14,7 +14,6 @@ from imabo.frontier import best_shares
 from imabo.spending import Spending
 from imabo.stores.base import Change
 
-_EVERY: Final = 16  # reports between two looks
 _ENOUGH: Final = 30  # requests of an arm that said what they used, before it is sure to be too dear
 _FEW: Final = 8  # ... before it is believed to be within
 _SURE: Final = 3.5  # standard errors: it looks again and again
@@ -35,14 +34,10 @@ class Feasibility:
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
-        self._n = 0
         self.is_said: bool | None = None
 
     def look(self) -> Event | None:
-        """Called with every report; what was found, if that is new."""
-        self._n += 1
-        if self._n % _EVERY:
-            return None
+        """Called now and then; what was found, if that is new."""
         if self.is_said is None:
             self.is_said = self._last_word()
         if self._found(self.is_said) is None:

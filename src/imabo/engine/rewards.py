@@ -30,6 +30,7 @@ _log: Final = logging.getLogger(__name__)
 
 _LOOKS: Final = 8  # rewards between two looks for a change ...
 _ARMS_PER_REWARD: Final = 8  # ... or more, where there are so many times more arms
+_JUDGED: Final = 16  # reports between two looks at whether anything is within the budgets
 _GUARDED: Final = 16  # rewards, or values of its signal, between two looks of the guardrail
 
 
@@ -59,6 +60,7 @@ class Rewards:
     ) -> None:
         self._rollouts = rollouts
         self._feasibility = feasibility
+        self._n_reports = 0  # of a study with an objective, here
         self._n_signalled = 0  # values of a signal that a guardrail watches, told here
         self.n_rollbacks = 0
         self._replica = replica
@@ -159,7 +161,9 @@ class Rewards:
         if n_fresh and self._asks.watches:
             self._watch(n_fresh)
         if self._replica.view.spending is not None or self._feasibility.is_said:
-            self._judge()
+            self._n_reports += 1
+            if self._n_reports % _JUDGED == 0:
+                self._judge()
         rollout = self._replica.rollout
         if rollout is None or rollout.guardrail is None:
             return

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from imabo.errors import ImaboError
 from imabo.objective import Constraint, Objective
@@ -34,8 +34,7 @@ class Report:
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(NamedTuple):
     """What a report did: to the reward, if it had one, and which of its signals were new."""
 
     arm: int
@@ -43,8 +42,7 @@ class Reported:
     fresh: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Reports:
+class Reports(NamedTuple):
     """What several reports did: each of them (None: there is no such pull), and to the study."""
 
     found: Sequence[Reported | ImaboError | None]

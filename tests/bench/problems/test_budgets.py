@@ -7,6 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
+from imabo import Objective
+from imabo_bench.pack import thin
 from imabo_bench.play import play
 from imabo_bench.problems import open_problem
 from imabo_bench.problems.budgets import BudgetProblem, Ledger, Outcome
@@ -34,6 +36,19 @@ def test_a_ledger_says_what_was_used_and_earned() -> None:
     assert row["spend"] == pytest.approx([2.0])
     assert max(row["worst_spend"]) >= 2.0  # type: ignore[call-overload]
     assert Ledger(problem).row() == {}
+    assert thin({"checkpoints": [50], **row})["spend"] == row["spend"]
+
+
+def test_the_best_configuration_within_a_budget_is_told_beside_the_best_mix() -> None:
+    problem = Routing("paretobandit-0.0003")  # llama alone is within it, a third of mistral is too
+    llama = problem.mean({"model": "meta-llama/llama-3.1-8b-instruct"})
+    assert problem.single() == pytest.approx(llama)
+    ledger = Ledger(problem)
+    ledger.add(Outcome(0.5 * problem.single(np.array([3])), {"cost": 0.0}, 3))
+    assert ledger.row()["value_single"] == pytest.approx(0.5)
+    problem.objective = Objective(budgets={"cost": 1e-9})
+    assert np.isnan(problem.single())
+    assert ledger.row()["value_single"] is None
 
 
 @pytest.mark.parametrize("name", ["routing/routerbench-0.0005", "frontier/slow", "frontier/knobs"])

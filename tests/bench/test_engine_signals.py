@@ -1,0 +1,15 @@
+"""What signals cost is measured in one run; the figures are for a quiet machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from imabo_bench import engine_signals
+
+
+def test_every_ratio_is_there_for_each_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_signals, "_WARM", 40)
+    lines = engine_signals.signal_lines(rounds=1)
+    assert len(lines) == 12
+    assert {line.bar for line in lines} == {1.02, 1.5}
+    assert all(0.05 < line.ratio < 20.0 for line in lines), [str(line) for line in lines]
