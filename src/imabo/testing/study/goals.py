@@ -160,7 +160,7 @@ class GoalCases(StudyCases):
         with pytest.raises(StudyExists, match="objective"):
             made(make_study, objective=other)
         study = made(make_study, objective=other, if_changed="update")
-        assert "cost at most 3" in str(study.events()[-1])
+        assert "the budget of cost changed from 2 to 3" in str(study.events()[-1])
 
     def test_an_objective_needs_declared_signals(self, make_study: MakeStudy) -> None:
         """It is refused otherwise."""
