@@ -144,7 +144,7 @@ class GoalCases(StudyCases):
         study = made(make_study, objective=Objective(budgets={"cost": 1.2}), **QUICK)
         serve(study, 80)
         study.update(objective=Objective(budgets={"cost": 9.0}))
-        assert "cost at most 1.2 on average to cost at most 9" in str(study.events()[-1])
+        assert "the budget of cost changed from 1.2 to 9" in str(study.events()[-1])
         serve(study, 40)
         assert [pull.config["letter"] for pull in study][-20:] == ["b"] * 20
         study.update(objective=None)
