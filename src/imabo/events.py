@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from imabo.documents import Document, event_document, to_datetime
-from imabo.objective import in_words
+from imabo.objective import changes_in_words
 from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
 EventKind = Literal[
@@ -85,7 +85,7 @@ def _settings(data: Mapping[str, Any]) -> list[str]:
         if name == "revision":
             lines.append(f"revision {now} was declared")
         elif name == "objective":
-            lines.append(f"the objective changed from {in_words(before[name])} to {in_words(now)}")
+            lines += changes_in_words(before[name], now)
         elif name == "signals":
             lines.append(f"the signals are {', '.join(now or {}) or 'none'}")
         else:

@@ -263,6 +263,37 @@ def in_words(objective: Mapping[str, Any] | None) -> str:
     )
 
 
+def changes_in_words(before: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> list[str]:
+    """What differs between the documents of two objectives, a line each.
+
+    Example:
+        >>> changes_in_words({"budgets": {"cost": 0.0006}}, {"budgets": {"cost": 0.00003}})
+        ['the budget of cost changed from 0.0006 to 0.00003']
+        >>> changes_in_words({"budgets": {"cost": 0.0006}}, None)
+        ['no budget or limit is kept any more']
+    """
+    if now is None:
+        return ["no budget or limit is kept any more"]
+    if before is None:
+        return [f"what is kept: {in_words(now)}"]
+    old = {one.name: one for one in Objective.restore(before).constraints}
+    new = {one.name: one for one in Objective.restore(now).constraints}
+    lines = []
+    for name, one in {**old, **new}.items():
+        what = f"the budget of {name}" if one.above is None else f"the limit {name}"
+        if name not in new:
+            lines.append(f"{what} ended")
+        elif name not in old:
+            lines.append(f"{what} is {_allowed(one)}")
+        elif old[name].budget != one.budget:
+            lines.append(f"{what} changed from {_allowed(old[name])} to {_allowed(one)}")
+    return lines
+
+
+def _allowed(one: Constraint) -> str:
+    return digits(one.budget, 6) if one.above is None else f"{100 * one.budget:g}% of the requests"
+
+
 def check_prices(signals: Mapping[str, Any] | None, space: Space) -> None:
     """Refuse a price list of another space: every value that may be served has its price."""
     for name, document in (signals or {}).items():

@@ -70,7 +70,8 @@ def test_budgets_are_shown_and_set_and_what_is_not_named_stays(
     kept = anywhere("budget", "router", "cost=none", "--json").json["objective"]
     assert (kept["budgets"], kept["limits"]) == ({}, [limit])
     happened = anywhere("events", "router").out.splitlines()[-1]
-    assert happened.endswith("to cost > 3 at most 25% of the requests")
+    assert happened.endswith("the budget of cost ended")
+    assert "the limit cost > 3 is 25% of the requests" in anywhere("events", "router").out
     assert anywhere("budget", "router", "--end", "--json").json["objective"] is None
     assert anywhere("budget", "router").out.startswith("There is no budget")
     refused = anywhere("budget", "router", "price=1", "--json")

@@ -58,7 +58,8 @@ def test_a_budget_is_seen_changed_and_the_change_is_kept(
     expect(goals.locator("[data-goal=cost]")).to_contain_text("$0.0001 allowed")
     expect(goals.locator(".goal")).to_have_count(1)
     happened = page.get_by_label("What happened").get_by_role("listitem").first
-    expect(happened).to_contain_text("to cost at most 0.0001 on average")
+    expect(happened).to_contain_text("the budget of cost changed from 0.0006 to 0.0001")
+    expect(happened).to_contain_text("the limit latency_s > 2 ended")
     expect(strip.locator("[data-answer=budget]")).to_have_text("Not known yet")
 
 

@@ -102,6 +102,31 @@ def test_a_question_about_the_table_that_makes_no_sense_is_refused(
     assert code_of(answer, 422) == "invalid_request"
 
 
+def test_signals_are_in_the_table_and_budgets_in_the_key_figures(api: Api) -> None:
+    signals = {"cost": {"low": 0.0, "unit": "$"}}
+    api.http.patch(api.path, json={"signals": signals, "objective": {"budgets": {"cost": 2.0}}})
+    for pull in api.ask(count=40):
+        large = pull["config"]["model"] == "large"
+        body = {"reward": 0.75 if large else 0.25, "signals": {"cost": 3.0 if large else 1.0}}
+        api.http.put(f"/v1/pulls/{pull['id']}/reward", json=body)
+    rows = api.read("/table", sort="signal:cost")["rows"]
+    assert rows[0]["signals"] == {"cost": 3.0}
+    refused = api.http.get(f"{api.path}/table", params={"sort": "signal:price"})
+    assert code_of(refused, 422) == "invalid_setting"
+    (goal,) = api.read("/overview")["goals"]
+    assert (goal["name"], goal["allowed"], goal["n"]) == ("cost", 2.0, 40)
+    names = [one["name"] for one in api.read("/figures")["figures"]]
+    assert names[-3:] == ["frontier", "budgets", "spend"]
+    unknown = api.http.get(f"{api.path}/figures/spend", params={"signal": "price"})
+    assert code_of(unknown, 422) == "invalid_signal"
+    at = api.read("/frontier", budget=2.5)["at"]
+    assert (at["is_within"], at["use"]) == (True, pytest.approx(2.5))
+    assert api.read("/frontier")["at"] is None
+    api.http.patch(api.path, json={"objective": {"budgets": {"cost": 0.5}}})
+    answer = api.read("/overview")["answers"][-1]  # at once, although facts are kept
+    assert (answer["name"], answer["answer"]) == ("budget", "No: nothing is within it")
+
+
 def test_a_preview_says_what_a_change_would_retire_and_changes_nothing(filled: Api) -> None:
     space = {"parameters": [{"name": "model", "type": "choice", "values": ["large", "next"]},
                             SPACE["parameters"][1]]}  # fmt: skip

@@ -150,7 +150,7 @@ class GoalCases(StudyCases):
         study = made(make_study, objective=Objective(budgets={"cost": 1.2}), **QUICK)
         serve(study, 80)
         study.update(objective=Objective(budgets={"cost": 9.0}))
-        assert "cost at most 1.2 on average to cost at most 9" in str(study.events()[-1])
+        assert "the budget of cost changed from 1.2 to 9" in str(study.events()[-1])
         serve(study, 40)
         assert [pull.config["letter"] for pull in study][-20:] == ["b"] * 20
         study.update(objective=None)
@@ -166,7 +166,7 @@ class GoalCases(StudyCases):
         with pytest.raises(StudyExists, match="objective"):
             made(make_study, objective=other)
         study = made(make_study, objective=other, if_changed="update")
-        assert "cost at most 3" in str(study.events()[-1])
+        assert "the budget of cost changed from 2 to 3" in str(study.events()[-1])
 
     def test_an_objective_needs_declared_signals(self, make_study: MakeStudy) -> None:
         """It is refused otherwise."""
