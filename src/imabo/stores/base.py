@@ -57,7 +57,7 @@ follow from it; what the facts mean is the business of policies. In prose, which
 * ``prune`` forgets pulls that are finished and old. The counters keep what they taught; the log and
   the list of pulls no longer have them, nor their keys.
 * Now and then ``serve`` keeps a milestone: the counters of the study, what was used of each signal,
-  and every arm's pulls, right after what it served. It does so when the pulls pass a multiple of the
+  and every arm's pulls, right after what it served. It does so when they pass a multiple of the
   current width (``rules.milestone_width``: a power of two, at least 8, that doubles whenever
   there would be more than 128), in the same transaction, and not when it is refused. When the width
   has doubled, one milestone stays for each multiple, the first at or after it. So there are about
