@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from imabo import Objective, Signal, Study, insight
+from imabo import Choice, Limit, Objective, Signal, Space, Study, insight
 from imabo.errors import InvalidSetting, InvalidSignal
 from imabo.insight import Overview, StudySnapshot
 from imabo.insight.drawings.figures import OF_SIGNALS
+from imabo.insight.drawings.svg import svg
 from imabo.insight.questions import answers
 from imabo.testing.study.base import ManualClock
 from tests.insight.story import MODELS, PRICES, budgeted, instant, spend_on
@@ -234,6 +235,25 @@ def test_a_report_and_a_notebook_show_what_the_page_does(snapshot: StudySnapshot
     shown = study.frontier()._repr_html_()
     assert "of reward costs $" in shown
     assert "&lt;b&gt;" in shown
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e6])
+def test_a_unit_of_users_is_text_in_every_figure(scale: float) -> None:
+    study = Study.create(
+        "s", Space(model=Choice("a", "b")), seed=0, signals={"use": Signal(unit="<b>x")},
+        objective=Objective(budgets={"use": 2.0 * scale}, limits=[Limit("use", 3.0 * scale, 0.5)]),
+    )  # fmt: skip
+    for number in range(40):
+        pull = study.ask()
+        use = scale * (100.0 if pull.config["model"] == "b" and number % 3 else 1.0)
+        study.tell(pull.id, 0.5, signals={"use": use})
+    snapshot = insight.read(study)
+    for name in OF_SIGNALS:
+        made = insight.figure(name, snapshot)
+        assert made["data"]
+        assert "<b>" not in json.dumps(made)
+        assert "<b>" not in svg(made)
+    assert "<b>x" not in insight.report(snapshot)
 
 
 def test_milestones_without_signals_are_left_out(snapshot: StudySnapshot) -> None:

@@ -58,7 +58,7 @@ def draw_budgets(snapshot: StudySnapshot, signal: str | None = None) -> Drawing:
     if model is None or not model.curve:
         return Drawing([], layout({}, {}), _nothing(model))
     texts = [
-        f"{amount(one.budget, model.unit)} a request: {safe(one.text, 120)}" for one in model.curve
+        safe(f"{amount(one.budget, model.unit)} a request: {one.text}", 160) for one in model.curve
     ]
     bought = line(
         [one.budget for one in model.curve],
@@ -217,7 +217,7 @@ def _use_axis(model: Tradeoff, values: Sequence[float]) -> dict[str, Any]:
     if low <= 0.0 or high < _LOG_FROM * low:
         return titled(safe(words), **_amounts(model.unit, known))
     places = _decades(low, high)
-    texts = [amount(one, model.unit) for one in places]
+    texts = [safe(amount(one, model.unit)) for one in places]
     return titled(safe(words), type="log", tickvals=places, ticktext=texts)
 
 
@@ -240,7 +240,7 @@ def _amounts(unit: str, values: Sequence[float]) -> dict[str, Any]:
     while n > 8:
         step, n = (2.0 * step, math.ceil(n / 2))
     places = [float(f"{i * step:.6g}") for i in range(n + 1)]
-    return {"tickvals": places, "ticktext": [amount(one, unit) for one in places]}
+    return {"tickvals": places, "ticktext": [safe(amount(one, unit)) for one in places]}
 
 
 def _allowed(
