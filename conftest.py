@@ -149,6 +149,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000)  # with 700, a tenth of the tests' own time
         gc.enable()
 
 
