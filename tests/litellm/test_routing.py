@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import doctest
+import gc
 import importlib
 import time
 from collections.abc import Callable, Iterator
@@ -22,8 +23,8 @@ from tests.gateway.upstream import Running, Stub
 from tests.litellm.endpoint import Endpoint
 from tests.server.running import RunningServer
 
-# LiteLLM's own warnings are its own; as errors they end in its streams and are tried again.
-pytestmark = pytest.mark.filterwarnings("default")
+# LiteLLM's warnings are its own. As errors they end its streams, which it then tries again.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 MESSAGES = [{"role": "user", "content": "When are you open?"}]
 SPACE = Space(model=Choice("small", "large"), temperature=Float(0.0, 1.0))
@@ -34,10 +35,13 @@ SIGNALS = {
 
 
 @pytest.fixture(scope="module")
-def litellm() -> Any:
+def litellm() -> Iterator[Any]:
     found: Any = importlib.import_module("litellm")
     found.suppress_debug_info = True
-    return found
+    yield found
+    # It keeps connections of event loops that are gone; let them go here, not in others' tests.
+    found.in_memory_llm_clients_cache.flush_cache()
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +198,25 @@ def test_a_deployment_that_fails_is_replaced_and_no_arm_has_the_reward_of_anothe
     time.sleep(0.1)  # nothing is to come
     assert (only.n_pulls, only.n_rewards) == (2, 0)
     assert [dict(pull.signals) for pull in only.pulls()] == [{}, {}]
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_what_is_tried_again_is_the_routers_choice(
+    litellm: Any, endpoints: dict[str, Endpoint], is_awaited: bool
+) -> None:
+    from imabo.litellm import ImaboRouting
+
+    only = Study.create("only", Space(model=Choice("large")), seed=0)
+    small, large = (one.deployment() for one in endpoints.values())
+    small["litellm_params"]["weight"], large["litellm_params"]["weight"] = 1, 0
+    router = litellm.Router(model_list=[small, large], num_retries=2, disable_cooldowns=True)
+    router.set_custom_routing_strategy(ImaboRouting(router, {"support": only}))
+    endpoints["large"].is_down = True
+    wanted = {"model": "support", "messages": MESSAGES}
+    found = asyncio.run(router.acompletion(**wanted)) if is_awaited else router.completion(**wanted)
+    assert found.choices[0].message.content == "from small"
+    assert (len(endpoints["large"].seen), only.n_pulls) == (1, 1)
+    router.reset()
 
 
 def test_a_failure_may_count_as_a_reward(route: Any, endpoints: dict[str, Endpoint]) -> None:
