@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import tracemalloc
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from imabo.gateway.bodies import Body, pieces, with_id
+from imabo.gateway.connections import Connection, NoAnswer
 from imabo.gateway.streams import Events
 from tests.gateway.conftest import UPSTREAM_KEY, Gateway
 
@@ -156,3 +159,58 @@ def test_events_are_the_same_however_they_are_cut(
         sent += events.feed(stream[begin:cut])
         begin = cut
     assert sent + events.end() == stream.replace(b'"up"', b'"new"')
+
+
+class NoTransport:
+    """Takes whatever a connection does to it."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: None
+
+
+ANSWERS = st.lists(
+    st.sampled_from([
+        b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.0 500 \r\n", b"\r\n",
+        b"content-length: 3\r\n", b"transfer-encoding: chunked\r\n", b"upgrade: x\r\n", b"abc",
+        b"connection: close\r\n", b"3\r\nabc\r\n", b"0\r\n\r\n", b"HTTP/2 200", b": \x00\r\n",
+    ]) | st.binary(max_size=8),
+    max_size=12,
+)  # fmt: skip
+
+
+@given(sent=ANSWERS, is_closed=st.booleans(), is_clean=st.booleans())
+@settings(deadline=None)
+def test_whatever_an_upstream_sends_is_an_answer_or_none(
+    sent: list[bytes], is_closed: bool, is_clean: bool
+) -> None:
+    async def run() -> None:
+        kept: list[Connection] = []
+        connection = Connection(kept.append, lambda _: None)
+        connection.connection_made(cast(Any, NoTransport()))
+
+        async def read() -> bytes:
+            await connection.exchange(b"", b"", 60.0)
+            whole = b""
+            while piece := await connection.read():
+                whole += piece
+            return whole
+
+        reading = asyncio.create_task(read())
+        await asyncio.sleep(0)
+        for piece in sent:
+            connection.data_received(piece)
+            await asyncio.sleep(0)
+        if is_closed:
+            connection.connection_lost(None if is_clean else OSError())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        if not reading.done():
+            reading.cancel()  # more is expected, so the deadline decides
+            assert not is_closed
+        with suppress(NoAnswer, asyncio.CancelledError):
+            await reading
+            assert connection.status >= 200
+        connection.end()
+        assert not (is_closed and kept)
+
+    asyncio.run(run())

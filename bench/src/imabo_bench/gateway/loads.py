@@ -18,12 +18,14 @@ class Streams:
 
     Args:
         first_ms: Median time to the first byte of a body.
+        quick_ms: The same of the quickest tenth.
         gaps_ms: Median time between two pieces after that.
         whole: Streams that came to their end.
         trouble: What became of the others.
     """
 
     first_ms: float
+    quick_ms: float
     gaps_ms: float
     whole: int
     trouble: Counter[str] = field(default_factory=Counter)
@@ -36,8 +38,13 @@ async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
     return reader, writer, f"{host}:{port}"
 
 
-def paced(url: str, call: Call, *, connections: int, seconds: float, rate: float) -> float:
-    """The median latency in ms when so many requests a second are spread over the connections."""
+def paced(
+    url: str, call: Call, *, connections: int, seconds: float, rate: float
+) -> tuple[float, float]:
+    """Latency in ms when so many requests a second are spread over the connections.
+
+    The median, and the end of the quickest tenth: those that met no other work on the machine.
+    """
 
     async def one(n: int) -> list[float]:
         reader, writer, host = await _connect(url)
@@ -56,9 +63,10 @@ def paced(url: str, call: Call, *, connections: int, seconds: float, rate: float
         writer.close()
         return times
 
-    async def run() -> float:
+    async def run() -> tuple[float, float]:
         done = await asyncio.gather(*(one(n) for n in range(connections)))
-        return statistics.median([took for times in done for took in times]) * 1e3
+        times = [took * 1e3 for times in done for took in times]
+        return statistics.median(times), _tenth(times)
 
     return asyncio.run(run())
 
@@ -94,11 +102,18 @@ def streams(url: str, call: Call, *, count: int, apart_s: float = 0.0) -> Stream
     async def run() -> Streams:
         done = await asyncio.gather(*(one(n) for n in range(count)))
         gaps = [gap for times, _ in done for gap in times[1:] if gap > 0.001]
+        firsts = [times[0] * 1e3 for times, _ in done if times]
         return Streams(
-            statistics.median([times[0] for times, _ in done if times]) * 1e3,
+            statistics.median(firsts),
+            _tenth(firsts),
             statistics.median(gaps) * 1e3 if gaps else 0.0,
             sum(not wrong for _, wrong in done),
             Counter(wrong for _, wrong in done if wrong),
         )
 
     return asyncio.run(run())
+
+
+def _tenth(values: list[float]) -> float:
+    """The end of the lowest tenth."""
+    return sorted(values)[len(values) // 10]
