@@ -58,10 +58,13 @@ class Kept(Comparison):
             )
             shown = " and ".join(f"{one:.3f}" for one in spend)
             each = np.array([max(row["spend"]) for row in rows])
+            high = sum(max(row["worst_spend"]) > self.worst for row in rows)
+            beyond = f" (beyond {self.worst} in {high} of {len(rows)} runs)" if high else ""
             words = (
                 f"{problem}: {self.method} uses {shown} of what is allowed ({each.min():.3f} to "
-                f"{each.max():.3f} in single runs), at most {worst.max():.3f} over 1,000, and "
-                f"earns {value:.4f} of the best fixed mix, {single:.4f} of the best configuration"
+                f"{each.max():.3f} in single runs), at most {worst.max():.3f} over 1,000{beyond}, "
+                f"and earns {value:.4f} of the best fixed mix, {single:.4f} of the best "
+                "configuration"
             )
             found.append(Finding(holds if self.decides else None, words))
         return found
@@ -74,11 +77,8 @@ BUDGET_CLAIMS: Final = (
         "requests, at most 5 % above it over any 1,000 after the first 500, and the reward at "
         "least 0.985 of the best fixed mix's with the same requests.",
         "the default's bar; four budgets, 20 paired seeds",
-        (Runs(ROUTING, (DEFAULT, *BY_HAND), 5_000, SEEDS),),
-        (
-            Kept(DEFAULT, ROUTING, spend=(0.98, 1.02), worst=1.05, value=0.985),
-            *(Kept(method, ROUTING, decides=False) for method in BY_HAND),
-        ),
+        (Runs(ROUTING, (DEFAULT,), 5_000, SEEDS),),
+        (Kept(DEFAULT, ROUTING, spend=(0.98, 1.02), worst=1.05, value=0.985),),
         "The best fixed mix is computed from the whole table. It has answers that cost two hundred "
         "budgets: a single one is a fifth of what 1,000 requests may use.",
     ),
@@ -99,5 +99,12 @@ BUDGET_CLAIMS: Final = (
         (Kept(DEFAULT, TOKENS, spend=(0.0, 1.02), single=0.95),),
         "The best mix earns more than any one configuration within the budget: the best of these, "
         "the extractive reader, earns about 0.7 of it. So both shares are shown.",
+    ),
+    Claim(
+        "B4",
+        "What one would do by hand within the same budgets, to compare with.",
+        "shown only; the requests of B1",
+        (Runs(ROUTING, BY_HAND, 5_000, SEEDS),),
+        tuple(Kept(method, ROUTING, decides=False) for method in BY_HAND),
     ),
 )
