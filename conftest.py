@@ -79,6 +79,8 @@ LEFT_OUT: Final = ("service", "slow", "long")
 THINNED: Final = (
     "tests/oracles/test_contract.py",
     "tests/policies/test_contract.py",
+    "tests/policies/test_pairs.py",
+    "tests/study/test_contract.py",
 )
 # What starts a process or a server, as the interpreter reports it.
 STARTS: Final = frozenset(

@@ -209,6 +209,7 @@ class TestData:
 
 @pytest.mark.slow
 class TestStudies:
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", first(2, range(4)))
     @pytest.mark.parametrize("space", [MODELS, NAMES], ids=["many arms", "three arms"])
     def test_coins_that_stay_as_they_are_give_no_alarm(self, space: Space, seed: int) -> None:
@@ -235,6 +236,7 @@ class TestStudies:
         play(study, 1500, lambda config: 0.9 if config["prompt"] == 17 else 0.2, seed)
         assert drifts(study) == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", [1, 4, 5, 7])
     def test_a_prompt_that_falls_is_left_whether_it_is_noticed_or_not(self, seed: int) -> None:
         """Its later rewards contradict the earlier ones, however many these are."""
@@ -259,6 +261,7 @@ class TestStudies:
         assert drifts(study) == []
         assert study.view.memory is None
 
+    @pytest.mark.slow
     def test_a_value_that_rises_is_found_again(self) -> None:
         n_found = 0
         for seed in range(5):

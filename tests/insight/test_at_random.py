@@ -151,6 +151,7 @@ def test_a_reward_is_read_once_and_of_many_arms_the_newest(monkeypatch: pytest.M
     assert list(some) == list(again.first_rewards)[-20:]
 
 
+@pytest.mark.slow
 def test_a_study_does_not_make_serving_at_random_look_bad() -> None:
     """Unlucky arms are hardly served again, so that the mean of the arms' means is far too low."""
     space = Space(x=Float(0.0, 1.0), y=Float(0.0, 1.0))

@@ -57,6 +57,7 @@ def test_text_of_users_is_escaped_in_every_figure(name: str, any_snapshot: Study
             assert "<" not in rest, (path, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_stays_small_however_many_arms_there_are(name: str) -> None:
     space = Space(number=Choice(*range(700)), letter=Choice("a", "b"))
@@ -161,6 +162,7 @@ def test_descent_leads_from_parents_to_children() -> None:
             assert one.generation == shown[one.parent].generation + 1
 
 
+@pytest.mark.slow
 def test_descent_keeps_all_ancestors_of_what_it_shows() -> None:
     study = eventful(steps=800, policy=policies.IMOSS(beta=0.9, warmup=5))
     assert study.n_arms > MOST_ARMS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ scalars = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abcdef"), scalars, min_size=1), max_size=8))
 def test_no_two_labels_are_alike(configs: list[Config]) -> None:

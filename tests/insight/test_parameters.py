@@ -56,6 +56,7 @@ def test_effects_are_what_counting_over_all_pulls_gives() -> None:
     check_against_pulls(instant(300)[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32))
 def test_effects_are_right_whatever_happened(seed: int) -> None:
@@ -118,6 +119,7 @@ def test_the_one_parameter_that_decides_the_reward_explains_it_all() -> None:
     assert all((one.share or 0.0) < 0.15 for one in rest[1:])
 
 
+@pytest.mark.slow
 def test_a_parameter_that_does_nothing_has_no_share_on_average() -> None:
     shares = defaultdict(list)
     space = Space(a=Choice(1, 2, 3), b=Float(0, 1), c=Int(1, 100, log=True))

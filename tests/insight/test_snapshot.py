@@ -66,6 +66,7 @@ def everything(snapshot: insight.StudySnapshot) -> dict[str, Any]:
     return {**figures, "overview": insight.overview(snapshot), "table": table}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "file"])
 def test_facts_that_go_on_from_earlier_ones_are_those_of_a_new_read(
     tmp_path: Path, where: str
@@ -96,6 +97,7 @@ def test_what_was_read_of_another_study_of_that_name_is_not_taken_over() -> None
     assert again.totals.n_pulls == 20
 
 
+@pytest.mark.slow
 def test_many_arms_show_the_same_as_few_when_only_those_that_are_shown_are_looked_at() -> None:
     store = MemoryStore()
     fill(store, "many", 60_000)

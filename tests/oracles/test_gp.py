@@ -91,6 +91,7 @@ class TestNeverFails:
             arms.count_reward(7, 1.0, was_pending=True)
         self.check(arms)
 
+    @pytest.mark.slow
     def test_more_than_a_thousand_arms(self) -> None:
         self.check(noisy_set(conditional_space(), 1200, n_rewards=2), n_seeds=1)
 
@@ -224,6 +225,7 @@ class TestEpsilon:
         far = [-distance(p.config, TOP) for p in made]
         assert np.corrcoef(found, far)[0, 1] > 0.7
 
+    @pytest.mark.slow
     def test_it_is_the_share_of_p0_draws(self) -> None:
         made = proposals(GP(epsilon=0.3, mutations=15, draws=1), rewarded(SQUARE, 10, bowl), 200)
         assert 35 <= sum(p.origin == "baseline" for p in made) <= 85

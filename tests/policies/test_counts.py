@@ -51,6 +51,7 @@ class TestFeedbackRate:
         assert effective_counts(arms).tolist() == [3.0, 1.0]
 
 
+@pytest.mark.slow
 @every_aware_policy
 @pytest.mark.parametrize("window_s", [3.0, 30.0, None])
 def test_a_silent_arm_does_not_draw_all_the_traffic(policy: Policy, window_s: float | None) -> None:

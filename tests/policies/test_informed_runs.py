@@ -98,6 +98,7 @@ def test_the_leaders_are_the_servable_arms_of_highest_index(
     assert INDEX.leaders(arms).tolist() == [row for row in rows if scores[row] == best]
 
 
+@pytest.mark.slow
 @SETS
 @pytest.mark.parametrize("policy", [Informed(), Informed(bonus=0.7, trust=3.0), Informed(bonus=0)])
 @seeds(60)
@@ -120,6 +121,7 @@ def test_what_rounds_in_a_row_serve_has_the_highest_index(seed: int) -> None:
         arms.count_pull(decided.row)
 
 
+@pytest.mark.slow
 @SETS
 @pytest.mark.parametrize("n", [4, 40, 150])
 @seeds(15, 60)

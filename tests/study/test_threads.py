@@ -5,6 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
+import pytest
+
 from imabo import Study
 from imabo.stores import Store
 from imabo.testing.study.base import QUICK, mixed_space
@@ -15,6 +17,7 @@ from .traffic import reward_of
 THREADS, ROUNDS = 8, 200
 
 
+@pytest.mark.slow
 def test_threads_that_ask_and_tell_lose_nothing(store: Store) -> None:
     study = Study.create("s", mixed_space(), store=store, seed=1, **QUICK)
     start = Barrier(THREADS)

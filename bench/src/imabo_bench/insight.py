@@ -16,15 +16,17 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from imabo import Study, insight, oracles
 from imabo.stores import open_store
 from imabo.stores.base import NewPull, Store
-from imabo_bench.service import databases
 from imabo_bench.timing import SPACE, Line, new_arms
+
+if TYPE_CHECKING:
+    from imabo_bench.service import databases
 
 _AT: Final = 1.7e9
 _BATCH: Final = 10_000
@@ -154,6 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"load {os.getloadavg()[0]:.1f} before.\n",
         flush=True,
     )
+    from imabo_bench.service import databases  # needs an extra, which filling a study does not
+
     lines: list[Line] = []
     with ExitStack() as stack:
         used: list[databases.Database] = [stack.enter_context(databases.sqlite())]
