@@ -42,6 +42,16 @@ _MODULES: Final = {
 }
 
 
+def load() -> None:
+    """Load all of it now, and the parts of NumPy that are loaded late as well.
+
+    For programs that signals end by an exception: some of these modules lose one that comes while
+    they are loaded.
+    """
+    for module in ("numpy.random", *_MODULES):
+        import_module(module)
+
+
 def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:

@@ -69,7 +69,14 @@ def call(
     http: httpx.Client, operation: Operation, study: str = "a", pull: str = "x-1"
 ) -> httpx.Response:
     path = operation.path.format(
-        study=study, pull=pull, key="k", arm=1, figure="reward", webhook="w", signal="cost"
+        study=study,
+        pull=pull,
+        key="k",
+        arm=1,
+        figure="reward",
+        webhook="w",
+        delivery=1,
+        signal="cost",
     )
     body = BODIES.get(operation.handler.__name__)
     return http.request(operation.method, path, json=body)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TextIO
 
+from imabo import late_scipy
 from imabo.cli.output import screen_of
 
 Step = Callable[[int], None]
@@ -29,6 +30,7 @@ def ended_by_signals() -> Iterator[None]:
         del number, frame
         raise KeyboardInterrupt
 
+    late_scipy.load()  # else a signal that comes while it is loaded is lost
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {name: signal.signal(getattr(signal, name), end) for name in names}
     try:

@@ -15,7 +15,8 @@ from imabo.errors import InvalidSetting, UnknownArm
 from imabo.objective import check_prices, objective_document
 from imabo.oracles.base import Proposal
 from imabo.space import Space
-from imabo.stores.base import SPARE, ArmRecord, Change, NewArm, Settings, StudyRecord
+from imabo.stores.base import ArmRecord, Change, NewArm, Settings, StudyRecord
+from imabo.stores.records import SPARE
 from imabo.stores.signalling import kept_banks
 
 _LARGEST: Final = 2**63  # beyond the ids of arms

@@ -20,7 +20,6 @@ from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores.base import (
-    SPARE,
     ArmRecord,
     Change,
     NewArm,
@@ -34,6 +33,7 @@ from imabo.stores.base import (
     Store,
     steady,
 )
+from imabo.stores.records import SPARE
 from imabo.stores.refusals import study_replaced
 
 _CROWDED: Final = 20  # writes in turn after one that was stale, before hoping again

@@ -15,7 +15,7 @@ from imabo.insight.grouping import config_text
 from imabo.insight.snapshot import StudySnapshot
 from imabo.settings import check_count, check_one_of
 from imabo.space import Config
-from imabo.stores.base import SPARE
+from imabo.stores.records import SPARE
 
 MOST_ROWS: Final = 1000  # of one page of the table
 MOST_SHOWN: Final = 50  # arms of the figure

@@ -82,7 +82,6 @@ from imabo.stores.keys import KeyRecord, Keys
 from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.records import (
     NO_STATES,
-    SPARE,
     ArmRecord,
     Change,
     Expired,
@@ -98,7 +97,7 @@ from imabo.stores.rules import Rewarded, steady
 from imabo.stores.signalling import Report, Reported, Reports
 
 __all__ = [
-    "NO_STATES", "SPARE", "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired",
+    "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired",
     "History", "KeptLift", "KeyRecord", "Keys", "LogEntry", "Milestone", "NewArm", "NewPull",
     "Outbox", "OutcomeRecord", "Placed", "PullRecord", "Report", "Reported", "Reports", "Rewarded",
     "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "WebhookRecord", "steady",

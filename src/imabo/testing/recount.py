@@ -12,7 +12,8 @@ from imabo.drift import Drift, forget, remember
 from imabo.engine.settled import spending_of
 from imabo.policies.base import Decision, Draws, Expand, Policy
 from imabo.space import Space
-from imabo.stores.base import SPARE, ArmRecord, LogEntry, StudyRecord
+from imabo.stores.base import ArmRecord, LogEntry, StudyRecord
+from imabo.stores.records import SPARE
 from imabo.stores.signalling import Banks, Goal, OfArm, kept_banks
 
 _ADMITTING: Final = ("warmup", "expand", "prepared")

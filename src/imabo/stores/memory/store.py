@@ -12,7 +12,6 @@ from typing import Any
 from imabo.arms import ArmState, Totals
 from imabo.errors import ImaboError, RewardConflict
 from imabo.stores.base import (
-    NO_STATES,
     ArmRecord,
     Change,
     Expired,
@@ -32,6 +31,7 @@ from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
 from imabo.stores.memory.outbox import MemoryOutbox
 from imabo.stores.memory.rows import EXPIRED, PENDING, REWARDED, AllRows, StudyRows
+from imabo.stores.records import NO_STATES
 from imabo.stores.refusals import misfit, reward_conflict, signal_conflict, study_exists
 from imabo.stores.rules import Rewarded, numbered, steady
 

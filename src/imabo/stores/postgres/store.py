@@ -13,7 +13,6 @@ from imabo.arms import ArmState, Restart
 from imabo.errors import RewardConflict, StoreError
 from imabo.settings import check_count, check_number
 from imabo.stores.base import (
-    NO_STATES,
     ArmRecord,
     Change,
     Expired,
@@ -38,6 +37,7 @@ from imabo.stores.postgres.outbox import PostgresOutbox, add_study_event, forget
 from imabo.stores.postgres.pool import DEFAULT_S, MOST
 from imabo.stores.postgres.schema import upgrade
 from imabo.stores.postgres.statements import Served
+from imabo.stores.records import NO_STATES
 from imabo.stores.refusals import misfit, study_exists
 from imabo.stores.rows import (
     ArmRows,

@@ -15,7 +15,6 @@ from imabo.arms import ArmState, Restart
 from imabo.errors import RewardConflict, StoreError
 from imabo.settings import check_number
 from imabo.stores.base import (
-    NO_STATES,
     ArmRecord,
     Change,
     Expired,
@@ -31,6 +30,7 @@ from imabo.stores.base import (
     StudyRecord,
 )
 from imabo.stores.history import LAST, Place
+from imabo.stores.records import NO_STATES
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rows import (
     ArmRows,
