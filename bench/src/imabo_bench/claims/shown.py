@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,27 +21,39 @@ _WHAT: Final = {
 
 
 @dataclass(frozen=True)
-class Holds(Comparison):
-    """Something shown is true in a share of the runs, at each moment.
+class _Shown(Comparison):
+    """A column of the runs of one method on one problem, at some moments.
 
     Args:
         column: See ``imabo_bench.shown``; the share within a run, where a run has many of it.
         method: With a control.
         problem: Where.
         moments: Rounds.
-        least: The least share, less two standard errors of as many runs; None decides nothing.
     """
 
     column: str
     method: str
     problem: str
     moments: tuple[int, ...]
-    least: float | None = 0.93
 
     def check(self, evidence: Evidence) -> list[Finding]:
         """A finding each moment."""
         rows = list(evidence.rows(self.problem, self.method).values())
         return [self._check(rows, moment) for moment in self.moments]
+
+    @abstractmethod
+    def _check(self, rows: list[dict[str, object]], moment: int) -> Finding: ...
+
+
+@dataclass(frozen=True)
+class Holds(_Shown):
+    """Something shown is true in a share of the runs, at each moment.
+
+    Args:
+        least: The least share, less two standard errors of as many runs; None decides nothing.
+    """
+
+    least: float | None = 0.93
 
     def _check(self, rows: list[dict[str, object]], moment: int) -> Finding:
         known = known_at(rows, self.column, moment)
@@ -58,27 +71,14 @@ class Holds(Comparison):
 
 
 @dataclass(frozen=True)
-class Right(Comparison):
+class Right(_Shown):
     """A mean that is shown is right on average, over the runs that show one.
 
     Args:
-        column: See ``imabo_bench.shown``.
-        method: With a control.
-        problem: Where.
-        moments: Rounds.
         most: How far it may be off; None decides nothing.
     """
 
-    column: str
-    method: str
-    problem: str
-    moments: tuple[int, ...]
     most: float | None
-
-    def check(self, evidence: Evidence) -> list[Finding]:
-        """A finding each moment."""
-        rows = list(evidence.rows(self.problem, self.method).values())
-        return [self._check(rows, moment) for moment in self.moments]
 
     def _check(self, rows: list[dict[str, object]], moment: int) -> Finding:
         known = known_at(rows, self.column, moment)
