@@ -152,6 +152,31 @@ def test_another_process_and_one_that_opens_it_find_the_same(store: Store) -> No
     assert found.total.values.tolist() == here.total.values.tolist()
 
 
+def test_a_signal_that_comes_while_pruning_is_in_the_lift(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process tells it after the lift was kept, and before the pulls are deleted."""
+    study = make(store, guardrail=Guardrail(signal="latency_s", margin=3.0))
+    other = Study.open("study", store=store, clock=Clock())
+    run(study, 40)
+    late = study.ask(20)
+    for pull in late:
+        study.tell(pull.id, 0.5)  # finished, but for their seconds
+    prune = type(store).prune
+
+    def slowly(self: Store, *args: Any, **kwargs: Any) -> int:
+        monkeypatch.setattr(type(store), "prune", prune)
+        for pull in late:
+            other.signal(pull.id, "latency_s", 1.0)
+        return prune(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(store), "prune", slowly)
+    assert study.prune(datetime(2100, 1, 1, tzinfo=UTC)) == 60, "as soon as the lift has them"
+    guardrail = study.rollout.guardrail
+    for one in (study, other, Study.open("study", store=store, clock=Clock())):
+        assert one._engine.comparison.watched(guardrail).total.n == 60
+
+
 def test_after_a_resume_it_judges_what_comes_then(store: Store) -> None:
     study = make(store)
     run(study, 400)

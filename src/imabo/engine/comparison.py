@@ -10,7 +10,7 @@ from imabo.engine.signal_lifts import SignalLift
 from imabo.errors import StoreError
 from imabo.evaluation import FeedbackBalance, Guardrail, Lift, Mark, Outcome
 from imabo.stores.base import KeptLift, OutcomeRecord
-from imabo.stores.history import Place
+from imabo.stores.history import ALL, Taken
 
 _PAGE: Final = 1000
 _KEPT_EVERY: Final = (256, 4096)  # outcomes after which it is kept in the store, at least, at most
@@ -60,10 +60,15 @@ class Comparison:
         return self.lift
 
     @property
-    def taken(self) -> Place | None:
-        """Up to which reward the lift has all of them; None where there is no control now."""
+    def taken(self) -> Taken:
+        """Up to where ``keep_all`` has all of the log; all of it where there is no control now."""
         rollout = self._replica.rollout
-        return None if rollout is None or rollout.start is None else self._place[1:]
+        if rollout is None or rollout.start is None:
+            return ALL
+        guardrail = rollout.guardrail
+        if guardrail is None or guardrail.signal is None:
+            return Taken(*self._place[1:])
+        return Taken(*self._place[1:], self._signal.taken)
 
     def keep(self) -> None:
         """Write it down in the store; nothing where there never was a control."""

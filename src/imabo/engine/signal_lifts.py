@@ -64,6 +64,11 @@ class SignalLift:
                 self.keep()
         return self.lift
 
+    @property
+    def taken(self) -> int:
+        """The seq up to which it has all values."""
+        return self._place
+
     def keep(self) -> None:
         """Write it down in the store; nothing before it was ever asked for."""
         if not self._of:

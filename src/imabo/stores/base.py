@@ -77,7 +77,15 @@ from typing import Any
 
 from imabo.arms import ArmState
 from imabo.errors import RewardConflict, StoreError
-from imabo.stores.history import History, LogEntry, Milestone, OutcomeRecord, Place, PullRecord
+from imabo.stores.history import (
+    ALL,
+    History,
+    LogEntry,
+    Milestone,
+    OutcomeRecord,
+    PullRecord,
+    Taken,
+)
 from imabo.stores.keys import KeyRecord, Keys
 from imabo.stores.outbox import DeliveryRecord, EventRecord, Outbox, WebhookRecord
 from imabo.stores.records import (
@@ -100,7 +108,7 @@ __all__ = [
     "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired",
     "History", "KeptLift", "KeyRecord", "Keys", "LogEntry", "Milestone", "NewArm", "NewPull",
     "Outbox", "OutcomeRecord", "Placed", "PullRecord", "Report", "Reported", "Reports", "Rewarded",
-    "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "WebhookRecord", "steady",
+    "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "Taken", "WebhookRecord", "steady",
 ]  # fmt: skip
 
 
@@ -237,13 +245,12 @@ class Store(History, Keys, Outbox):
         """Commit a change by hand, or one that was noticed; returns the new ``seq``."""
 
     @abstractmethod
-    def prune(
-        self, name: str, *, before: float, limit: int = 10_000, taken: Place | None = None
-    ) -> int:
+    def prune(self, name: str, *, before: float, limit: int = 10_000, taken: Taken = ALL) -> int:
         """Forget at most ``limit`` finished pulls that were served before a time; how many.
 
-        Their rewards stay counted. A pending pull is never forgotten, nor are ``outcomes`` after
-        the place ``taken``: a reward may come in after somebody read up to there.
+        Their rewards stay counted. A pending pull is never forgotten, nor one of
+        ``outcomes`` or ``signalled`` that is after ``taken``: a reward or a signal may come in
+        after somebody read up to there.
         """
 
     @abstractmethod

@@ -5,15 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from imabo.arms import Group, PullState
 
 # Why a pull was served that brought its arm in; the index of such pulls has the same words.
 ADMITTING: Final = ("warmup", "expand", "prepared")
 
-Place = tuple[int, int]  # of a reward in the order in which they came in: its seq and its pull
-LAST: Final[Place] = (2**63 - 1, 0)  # after all of them
+_LAST: Final = 2**63 - 1  # after every seq
+
+
+class Taken(NamedTuple):
+    """Up to where somebody has all that coins' pulls told, in the order in which it came in.
+
+    Rewards up to that of pull ``number`` at ``seq``, and signals up to the seq ``signalled``.
+    """
+
+    seq: int = _LAST
+    number: int = 0
+    signalled: int = _LAST
+
+
+ALL: Final = Taken()
 
 
 @dataclass(frozen=True, slots=True)

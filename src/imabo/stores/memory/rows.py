@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from imabo.arms import ArmState, Group, PullState, Restart, Tally
 from imabo.stores.base import ArmRecord, Change, KeptLift, NewArm, NewPull, StaleView, StudyRecord
-from imabo.stores.history import ADMITTING, LogEntry, Milestone, Place, PullRecord
+from imabo.stores.history import ADMITTING, LogEntry, Milestone, PullRecord, Taken
 from imabo.stores.keys import KeyRecord
 from imabo.stores.outbox import DeliveryRecord, EventRecord, WebhookRecord, is_quiet, wants
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
@@ -329,14 +329,14 @@ class StudyRows:
         waiting = (i for i in range(self.first_open, len(self.arm)) if self.state[i] == PENDING)
         return min(self.served_at[i] for i in waiting)
 
-    def is_after(self, position: int, place: Place) -> bool:
-        """Whether a pull that a coin decided has a reward that came in after a place."""
-        is_outcome = self.state[position] == REWARDED and position in self.coins
+    def is_after(self, position: int, taken: Taken) -> bool:
+        """Whether a pull that a coin decided has a reward or a signal that is not taken in."""
+        if position not in self.coins or self.coins[position][1] >= 1.0:
+            return False
+        is_told = self.state[position] == REWARDED
         return (
-            is_outcome
-            and self.coins[position][1] < 1.0
-            and (self.rewarded_seq[position], position + 1) > place
-        )
+            is_told and (self.rewarded_seq[position], position + 1) > taken[:2]
+        ) or self.signalled_seq.get(position, 0) > taken.signalled
 
     def end_of(self, before: float, start: int = 0) -> int:
         """A position that no pull from ``start`` on with a time before this is at or after."""

@@ -26,7 +26,7 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.history import LogEntry, Place
+from imabo.stores.history import ALL, LogEntry, Taken
 from imabo.stores.memory.history import MemoryHistory
 from imabo.stores.memory.keys import MemoryKeys
 from imabo.stores.memory.outbox import MemoryOutbox
@@ -311,9 +311,7 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
             kept = self._all.study(name).lifts.get(signal)
             return kept if kept is not None and kept.place > after else None
 
-    def prune(
-        self, name: str, *, before: float, limit: int = 10_000, taken: Place | None = None
-    ) -> int:
+    def prune(self, name: str, *, before: float, limit: int = 10_000, taken: Taken = ALL) -> int:
         """See ``Store.prune``; the columns keep their length, about 60 bytes a pull."""
         with self._all.lock:
             study = self._all.study(name)
@@ -322,7 +320,7 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
                 for i in range(study.end_of(before))
                 if study.state[i] in (REWARDED, EXPIRED)
                 and study.served_at[i] < before
-                and (taken is None or not study.is_after(i, taken))
+                and not study.is_after(i, taken)
             )
             old = list(islice(finished, limit))
             study.forget(old)

@@ -327,8 +327,10 @@ PRUNE: Final = _sql("""
     DELETE FROM imabo_pulls WHERE study = %(study)s AND number = ANY (array(
         SELECT number FROM imabo_pulls WHERE study = %(study)s AND state <> 'pending'
         AND served_at < %(before)s AND (
-            state = 'expired' OR propensity IS NULL OR propensity >= 1.0
-            OR (rewarded_seq, number) <= (%(seq)s, %(number)s)
+            propensity IS NULL OR propensity >= 1.0 OR (
+                (state = 'expired' OR (rewarded_seq, number) <= (%(seq)s, %(number)s))
+                AND (signalled_seq IS NULL OR signalled_seq <= %(signalled)s)
+            )
         ) ORDER BY served_at, number LIMIT %(limit)s
     ))
 """)

@@ -27,7 +27,7 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.history import LAST, Place
+from imabo.stores.history import ALL, Taken
 from imabo.stores.postgres import statements, writes
 from imabo.stores.postgres.address import parsed
 from imabo.stores.postgres.connections import NONE, Connections
@@ -303,13 +303,10 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
             oldest = db.execute(statements.OLDEST_PENDING, due).fetchone()
         return Expired(counts, None if oldest is None else oldest[0], study.seq + bool(counts))
 
-    def prune(
-        self, name: str, *, before: float, limit: int = 10_000, taken: Place | None = None
-    ) -> int:
-        seq, number = taken or LAST
+    def prune(self, name: str, *, before: float, limit: int = 10_000, taken: Taken = ALL) -> int:
         with self._connections.locking(name) as (db, study):
             wanted = {"study": study.id, "before": before, "limit": limit}
-            return db.execute(statements.PRUNE, wanted | {"seq": seq, "number": number}).rowcount
+            return db.execute(statements.PRUNE, wanted | taken._asdict()).rowcount
 
     # --- what rewards add up to -----------------------------------------------------------------
 

@@ -177,8 +177,10 @@ PRUNE: Final = """
     DELETE FROM pulls WHERE study = :study AND number IN (
         SELECT number FROM pulls WHERE study = :study AND state != 'pending'
         AND served_at < :before AND (
-            state = 'expired' OR propensity IS NULL OR propensity >= 1.0
-            OR (rewarded_seq, number) <= (:seq, :number)
+            propensity IS NULL OR propensity >= 1.0 OR (
+                (state = 'expired' OR (rewarded_seq, number) <= (:seq, :number))
+                AND (signalled_seq IS NULL OR signalled_seq <= :signalled)
+            )
         ) ORDER BY number LIMIT :limit
     )
 """

@@ -29,7 +29,7 @@ from imabo.stores.base import (
     Store,
     StudyRecord,
 )
-from imabo.stores.history import LAST, Place
+from imabo.stores.history import ALL, Taken
 from imabo.stores.records import NO_STATES
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rows import (
@@ -281,13 +281,10 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
             oldest = db.execute(statements.OLDEST_PENDING, here).fetchone()
             return Expired(counts, None if oldest is None else oldest[0], seq)
 
-    def prune(
-        self, name: str, *, before: float, limit: int = 10_000, taken: Place | None = None
-    ) -> int:
-        seq, number = taken or LAST
+    def prune(self, name: str, *, before: float, limit: int = 10_000, taken: Taken = ALL) -> int:
         with self._connections.writing() as db:
             wanted = {"study": head_of(db, name).id, "before": before, "limit": limit}
-            return db.execute(statements.PRUNE, wanted | {"seq": seq, "number": number}).rowcount
+            return db.execute(statements.PRUNE, wanted | taken._asdict()).rowcount
 
     # --- what rewards add up to -----------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pytest
 from imabo.arms import Group
 from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, KeptLift, NewPull, OutcomeRecord, Report, StaleView, Store
-from imabo.stores.history import SignalledRecord
+from imabo.stores.history import SignalledRecord, Taken
 from imabo.testing.stores.facts import Cases, Writer, everything, new_arm, study_record
 
 TOKEN = study_record().token
@@ -168,11 +168,27 @@ class RolloutCases(Cases):
         store.serve("study", seq=1, at=201.0, pulls=[*coin_pulls(2, *groups), sure])
         store.reward_many("study", [(2, 0.5), (3, 0.5)], at=301.0)  # seq 3
         store.reward_many("study", [(1, 0.5), (4, 0.5), (5, 0.5)], at=302.0)
-        assert store.prune("study", before=300.0, taken=(3, 2)) == 3, "pulls 1, 2 and 5"
+        assert store.prune("study", before=300.0, taken=Taken(3, 2)) == 3, "pulls 1, 2 and 5"
         assert [(one.seq, one.number) for one in store.outcomes("study")] == [(3, 3), (4, 4)]
-        assert store.prune("study", before=300.0, taken=(3, 3)) == 1
-        assert store.prune("study", before=300.0, limit=1, taken=(3, 3)) == 0
+        assert store.prune("study", before=300.0, taken=Taken(3, 3)) == 1
+        assert store.prune("study", before=300.0, limit=1, taken=Taken(3, 3)) == 0
         assert store.prune("study", before=300.0) == 1
+
+    def test_signals_that_nobody_took_in_are_not_forgotten(
+        self, store: Store, writer: Writer
+    ) -> None:
+        """Only later ones: what no coin decided goes as ever, and what has no signals."""
+        writer.serve(1)
+        sure = NewPull(6, 1, "control", group="control", propensity=1.0)
+        groups: list[Group] = ["tuned", "control", "tuned", "control"]
+        store.serve("study", seq=1, at=201.0, pulls=[*coin_pulls(2, *groups), sure])
+        store.reward_many("study", [(number, 0.5) for number in (1, 2, 3, 5, 6)], at=301.0)
+        store.expire("study", before=300.0, at=302.0)  # seq 4: pull 4
+        store.report_many("study", [Report(3, None, {"cost": 1.0})], at=303.0)  # seq 5
+        store.report_many("study", [Report(n, None, {"cost": 1.0}) for n in (1, 2, 4, 6)], at=304.0)
+        assert store.prune("study", before=300.0, taken=Taken(3, 6, 5)) == 4, "not 2 and 4"
+        assert [(one.seq, one.number) for one in store.signalled("study")] == [(6, 2), (6, 4)]
+        assert store.prune("study", before=300.0, taken=Taken(3, 6, 6)) == 2
 
     def test_requests_with_signals_come_in_the_order_of_their_last_ones(
         self, store: Store, writer: Writer
