@@ -57,7 +57,7 @@ def export(
     """Write a study to a path or an open file (see ``Study.export``)."""
     form = export_format(target, form)
     if form == "parquet":
-        write_parquet(tables_of(study, study.space.names, study.arms()), target)
+        write_parquet(tables_of(study, study.space.names, study.arms(), study.signals), target)
         return
     write = _write_csv if form == "csv" else _write_jsonl
     if isinstance(target, (str, os.PathLike)):
@@ -105,8 +105,9 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
     del store
     parameters = parameters_of(study.space.names, study.arms())
     writer = csv.writer(file)
-    plain = [one.name for one in fields(Pull) if one.name != "config"]
-    writer.writerow(plain + [f"config.{name}" for name in parameters])
+    plain, signals = [one.name for one in fields(Pull) if one.name != "config"], [*study.signals]
+    told = [f"signal.{name}" for name in signals]
+    writer.writerow([*plain, *told, *(f"config.{name}" for name in parameters)])
     for pull in study:
         context = "" if pull.context is None else json.dumps(pull.context)
         documents = {
@@ -117,6 +118,7 @@ def _write_csv(study: Study, store: Store, file: TextIO) -> None:
         writer.writerow(
             [
                 *(documents[n] if n in documents else cell(getattr(pull, n)) for n in plain),
+                *(cell(pull.signals.get(name)) for name in signals),
                 # An absent parameter is empty, and null is a value.
                 *(
                     cell(pull.config[name], "null") if name in pull.config else ""

@@ -29,6 +29,7 @@ _CHUNK: Final = 20_000  # rows that are turned into columns together
 _TOP: Final = 5  # arms in a notebook
 _TIMES: Final = frozenset({"served_at", "rewarded_at", "admitted_at", "at"})
 _FLOATS: Final = frozenset({"reward", "mean", "propensity"})
+_SIGNAL: Final = "signal."  # what the column of a signal begins with
 _TEXTS: Final = frozenset({"context", "data", "signals"})  # JSON, because they may be anything
 
 
@@ -42,9 +43,15 @@ def check_table(name: object) -> Table:
 
 
 def columns_of(
-    rows: Iterable[Pull | Arm | Event], name: Table, parameters: Sequence[str]
+    rows: Iterable[Pull | Arm | Event],
+    name: Table,
+    parameters: Sequence[str],
+    signals: Iterable[str] = (),
 ) -> Columns:
     """Rows as columns; a configuration has a column a parameter, ``config.NAME``.
+
+    So have the signals of pulls, ``signal.NAME``. No two columns can have one name: the others have
+    no dot in theirs.
 
     Example:
         >>> columns_of([], "events", [])
@@ -56,6 +63,7 @@ def columns_of(
     if name == "events":
         found["text"] = []
     has_config = name != "events"
+    told = {one: found.setdefault(_SIGNAL + one, []) for one in signals if name == "pulls"}
     configs = {parameter: found.setdefault(f"config.{parameter}", []) for parameter in parameters}
     for row in rows:
         for column in plain:
@@ -63,6 +71,8 @@ def columns_of(
             if column == "signals":
                 value = value or None
             found[column].append(_text(value) if column in _TEXTS else value)
+        for one, values in told.items():
+            values.append(cast("Pull", row).signals.get(one))
         if has_config:
             config = cast("Pull | Arm", row).config
             for parameter, values in configs.items():
@@ -111,7 +121,7 @@ def pandas_of(columns: Columns) -> pandas.DataFrame:
             dtype = "boolean" if None in values else "bool"
         elif kinds == {int}:
             dtype = "Int64" if None in values else "int64"
-        elif name in _FLOATS or (kinds and kinds <= {int, float}):
+        elif _is_float(name) or (kinds and kinds <= {int, float}):
             dtype = "float64"  # also where nothing was told yet
         if dtype is not None:
             frame[name] = frame[name].astype(dtype)
@@ -138,7 +148,7 @@ def arrow_of(columns: Columns, kinds: Mapping[str, str]) -> pyarrow.Table:
             wanted = types[kind]
         elif name in whole or (name == "id" and "origin" in columns):
             wanted = types["int"]
-        elif name in _FLOATS:
+        elif _is_float(name):
             wanted = types["float"]
         else:
             wanted = types["str"]
@@ -167,15 +177,15 @@ def write_parquet(tables: Iterator[pyarrow.Table], target: Any) -> None:
 
 
 def tables_of(
-    pulls: Iterable[Pull], names: Iterable[str], arms: Sequence[Arm]
+    pulls: Iterable[Pull], names: Iterable[str], arms: Sequence[Arm], signals: Iterable[str]
 ) -> Iterator[pyarrow.Table]:
     """Pulls as Arrow tables of a bounded number of rows; at least one."""
     parameters = parameters_of(names, arms)
     kinds = kinds_of(arms, parameters)
-    is_first = True
+    told, is_first = list(signals), True
     for rows in _batches(pulls):
         if rows or is_first:
-            yield arrow_of(columns_of(rows, "pulls", parameters), kinds)
+            yield arrow_of(columns_of(rows, "pulls", parameters, told), kinds)
         is_first = False
 
 
@@ -186,7 +196,8 @@ class StudyFrames:
         """The pulls, the arms or the events as plain lists, a column each.
 
         A configuration has a column a parameter, named ``config.NAME``; None stands for a parameter
-        that is not active. A pull's context and its signals, and an event's data, are JSON.
+        that is not active. Each signal that is declared has a column ``signal.NAME`` of the pulls;
+        ``signals`` has all that a pull has as JSON, and so are its context and an event's data.
 
         Example:
             >>> from imabo import Float, Space, Study
@@ -201,7 +212,7 @@ class StudyFrames:
             return columns_of(study.events(limit=10_000), name, [])
         arms = study.arms()
         rows: Iterable[Pull | Arm] = arms if name == "arms" else study
-        return columns_of(rows, name, parameters_of(study.space.names, arms))
+        return columns_of(rows, name, parameters_of(study.space.names, arms), study.signals)
 
     def to_pandas(self, table: Table = "pulls") -> pandas.DataFrame:
         """The pulls, the arms or the events as a DataFrame; see ``to_columns``.
@@ -257,6 +268,11 @@ def _batches(pulls: Iterable[Pull]) -> Iterator[list[Pull]]:
             yield rows
             rows = []
     yield rows
+
+
+def _is_float(name: str) -> bool:
+    """Whether a column has floats, also before there are any."""
+    return name in _FLOATS or name.startswith(_SIGNAL)
 
 
 def _text(value: object) -> str | None:

@@ -15,7 +15,7 @@ import polars
 import pyarrow.parquet
 import pytest
 
-from imabo import Choice, Float, Int, Space, Study
+from imabo import Choice, Float, Int, Signal, Space, Study
 from imabo.errors import InvalidSetting, MissingExtra
 from imabo.export import cell
 
@@ -132,6 +132,66 @@ def test_a_missing_library_is_named(study: Study, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtra, match=r"imabo\[pandas\]"):
         study.to_pandas()
+
+
+# --- signals ------------------------------------------------------------------------------------
+
+
+def signalled() -> Study:
+    """Signals that have the names of other columns, of parameters, and of nothing else."""
+    space = Space({"cost": Choice("low", "high"), "signal.cost": Float(0.0, 1.0)})
+    names = ("cost", "id", "signals", "config", "latency_s")
+    return Study.create("s", space, seed=0, signals={name: Signal() for name in names})
+
+
+def test_every_signal_has_a_column_whatever_its_name() -> None:
+    study = signalled()
+    first, second, third = study.ask(count=3)
+    study.tell(first.id, 1.0, signals={"cost": 0.1 + 0.2, "id": 7})
+    study.signal(second.id, "signals", -1.5)
+    columns = study.to_columns()
+    assert columns["signal.cost"] == [0.1 + 0.2, None, None]
+    assert columns["signal.id"] == [7.0, None, None]
+    assert columns["signal.signals"] == [None, -1.5, None]
+    assert columns["id"] == [first.id, second.id, third.id]
+    assert columns["config.signal.cost"] == [pull.config["signal.cost"] for pull in study]
+    assert columns["signals"] == [
+        '{"cost": 0.30000000000000004, "id": 7.0}',
+        '{"signals": -1.5}',
+        None,
+    ]
+    assert not any(name.startswith("signal.") for name in study.to_columns("arms"))
+
+
+def test_signals_are_numbers_in_every_format_before_any_came(tmp_path: Path) -> None:
+    study = signalled()
+    for is_told in (False, True):
+        pull = study.ask()
+        if is_told:
+            study.signal(pull.id, "cost", 0.1 + 0.2)
+        expected = study.to_columns()["signal.cost"]
+        frame = study.to_pandas()
+        assert (str(frame["signal.cost"].dtype), frame["signal.cost"].sum()) == (
+            "float64",
+            sum(value or 0.0 for value in expected),
+        )
+        study.export(tmp_path / "pulls.parquet")
+        read = pyarrow.parquet.read_table(tmp_path / "pulls.parquet")
+        assert read.schema.field("signal.cost").type == pyarrow.float64()
+        assert (read["signal.cost"].to_pylist(), read.column_names) == (expected, [*frame.columns])
+        study.export(tmp_path / "pulls.csv")
+        cells = pandas.read_csv(tmp_path / "pulls.csv")
+        assert list(cells.columns) == list(frame.columns)
+        assert [None if pandas.isna(one) else one for one in cells["signal.cost"]] == expected
+
+
+def test_what_is_no_longer_declared_is_in_the_json_alone() -> None:
+    study = signalled()
+    study.signal(study.ask().id, "latency_s", 2.0)
+    study.update(signals={"cost": Signal()})
+    columns = study.to_columns()
+    assert "signal.latency_s" not in columns
+    assert columns["signals"] == ['{"latency_s": 2.0}']
 
 
 # --- notebooks ----------------------------------------------------------------------------------

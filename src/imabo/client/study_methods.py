@@ -155,8 +155,9 @@ class StudyMethods(StudyLoop):
         """
         params = {"format": export_format(target, format)}
         if params["format"] == "parquet":
-            names, arms, pulls = yield from self._history()
-            yield from worked(lambda: write_parquet(tables_of(pulls, names, arms), target))
+            facts, arms, pulls = yield from self._history()
+            names, signals = facts.space.names, facts.signals or {}
+            yield from worked(lambda: write_parquet(tables_of(pulls, names, arms, signals), target))
             return
         with tempfile.SpooledTemporaryFile(max_size=SPOOLED) as file:
             yield from self._call("GET", "/export", answers.nothing_of, params=params, sink=file)
@@ -308,13 +309,17 @@ class StudyMethods(StudyLoop):
             return columns_of(
                 (yield from self._call("GET", "/events", decode, params=params)), name, []
             )
-        names, arms, pulls = yield from self._history(is_whole=name == "pulls")
-        return columns_of(pulls if name == "pulls" else arms, name, parameters_of(names, arms))
+        facts, arms, pulls = yield from self._history(is_whole=name == "pulls")
+        rows, parameters = (
+            pulls if name == "pulls" else arms,
+            parameters_of(facts.space.names, arms),
+        )
+        return columns_of(rows, name, parameters, facts.signals or {})
 
     def _history(
         self, *, is_whole: bool = True
-    ) -> Steps[tuple[tuple[str, ...], list[Arm], list[Pull]]]:
-        """The names of the parameters, the arms, and the pulls page by page."""
+    ) -> Steps[tuple[RemoteFacts, list[Arm], list[Pull]]]:
+        """The facts of the study, the arms, and the pulls page by page."""
         pulls: list[Pull] = []
         position: int | None = 0 if is_whole else None
         while position is not None:
@@ -322,7 +327,7 @@ class StudyMethods(StudyLoop):
             pulls += page
         # The arms last, so that those of all pulls are there.
         arms = yield from self._call("GET", "/arms", answers.several(Arm, "arms"))
-        return (yield from self._facts()).space.names, arms, pulls
+        return (yield from self._facts()), arms, pulls
 
     def _put_state(self, arm: Arm | int, state: ArmState) -> Steps[Arm]:
         arm_id: object = arm.id if isinstance(arm, Arm) else arm

@@ -190,7 +190,10 @@ class GoalCases(StudyCases):
         text = io.StringIO()
         study.export(text, "csv")
         assert '""cost"": 3.0' in text.getvalue()
-        assert json.loads(study.to_columns()["signals"][-1]) == {"cost": 3.0}
+        assert text.getvalue().split("\r\n")[0].count("signal.cost") == 1
+        columns = study.to_columns()
+        assert json.loads(columns["signals"][-1]) == {"cost": 3.0}
+        assert columns["signal.cost"] == [pull.signals.get("cost") for pull in study]
 
     def test_a_price_list_is_known_before_anything_is_served(self, make_study: MakeStudy) -> None:
         """Nothing need be reported; the spend is what the list says."""
