@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from imabo.cli.commands import SHELLS
+from imabo.cli.arguments import SHELLS
 from tests.cli.calls import Imabo
+
+SORTED = (("arms s --sort n_r", 4, "n_rewards"),)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -28,7 +30,7 @@ def test_bash_completes_commands_and_options(imabo: Imabo, folder: Path) -> None
         f"source {script}; COMP_WORDS=(imabo {{0}}); COMP_CWORD={{1}}; "
         "$(complete -p imabo | sed 's/.*-F \\([^ ]*\\).*/\\1/'); echo ${COMPREPLY[@]}"
     )
-    for words, place, wanted in (("re", 1, "report"), ("space --d", 2, "--dry-run")):
+    for words, place, wanted in (("re", 1, "report"), ("space --d", 2, "--dry-run"), *SORTED):
         line = ask.replace("{0}", words).replace("{1}", str(place))
         done = subprocess.run(
             ["bash", "-c", line], capture_output=True, text=True, timeout=30, check=True

@@ -25,7 +25,7 @@ from tests.server.shell import COMMAND, environment, run
         (["show", STUDY, "--url", "sqlite:///a.db"], "http"),
         (["show", STUDY, "--key", "k"], "--url"),
         (["show", STUDY, "--top", "-1"], "-1 is not from 0 to 1000"),
-        (["arms", STUDY, "--sort", "luck"], "luck"),
+        (["arms", STUDY, "--sort", "luck"], "admitted_at or signal:NAME, the mean of a signal"),
         (["pause", STUDY, "one"], "one"),
         (["add", STUDY, "large"], "name=value"),
         (["add", STUDY, "model=a", "model=b"], "twice"),

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from imabo import Signal, Study, __version__, cli, insight
-from imabo.cli.commands import GROUPS, SORTS
+from imabo.cli.arguments import SORTS
+from imabo.cli.commands import GROUPS
 from imabo.cli.exits import MEANINGS
 from imabo.cli.parser import Command, make_parser
 from tests.cli.calls import STUDY, Imabo

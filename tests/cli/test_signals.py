@@ -9,6 +9,7 @@ import pytest
 
 from imabo import Choice, Objective, Signal, Space, Study
 from tests.cli.calls import Imabo
+from tests.server.running import RunningServer
 
 DECLARATION = """
 name = "router"
@@ -50,6 +51,25 @@ def test_a_pull_is_told_with_its_signals(imabo: Imabo, folder: Path) -> None:
     shown = imabo("frontier", "router").out
     assert shown.startswith("cost: $2.25 a request so far, $2 allowed")
     assert re.search(r"\*\s+1\s+\$1\.5\s.*\s0\.5\s", shown)
+
+
+def test_arms_are_sorted_by_the_mean_of_a_signal(
+    imabo: Imabo, folder: Path, request: pytest.FixtureRequest
+) -> None:
+    store, signals = f"sqlite:///{folder / 'imabo.db'}", {"cost": Signal(low=0.0)}
+    with Study.create("r", Space(model=Choice("a", "b", "c")), store=store, signals=signals) as one:
+        for cost, pull in zip((2.0, 3.0, 1.0), one.ask(count=3), strict=True):
+            one.signal(pull.id, "cost", cost)
+    server: RunningServer = request.getfixturevalue("server")  # on a copy of the database
+    for place in ([], ["--url", server.url]):
+        sort = ["arms", "r", *place, "--json"]
+        rows = imabo(*sort, "--sort=signal:cost").json["rows"]
+        assert [row["signals"]["cost"] for row in rows] == [3.0, 2.0, 1.0]
+        rows = imabo(*sort, "--sort=signal:cost", "--ascending").json["rows"]
+        assert [row["signals"]["cost"] for row in rows] == [1.0, 2.0, 3.0]
+        refused = imabo(*sort, "--sort=signal:price").error
+        assert (refused["code"], refused["what"]) == ("invalid_setting", "sort is 'signal:price'")
+        assert "'admitted_at', 'signal:cost'" in refused["why"]
 
 
 def test_budgets_are_shown_and_set_and_what_is_not_named_stays(

@@ -102,6 +102,15 @@ def test_a_question_about_the_table_that_makes_no_sense_is_refused(
     assert code_of(answer, 422) == "invalid_request"
 
 
+@pytest.mark.parametrize("sort", ["luck", "signal:", "signal:a b", "signal: cost"])
+def test_who_sorts_by_what_there_is_not_is_told_what_there_is(filled: Api, sort: str) -> None:
+    answer = filled.http.get(f"{filled.path}/table", params={"sort": sort})
+    assert code_of(answer, 422) == "invalid_request"
+    assert answer.json()["what"] == f"the query's sort is {sort!r}"
+    assert "one of id, sure, " in answer.json()["why"]
+    assert "admitted_at or signal:NAME, the mean of a signal" in answer.json()["why"]
+
+
 def test_signals_are_in_the_table_and_budgets_in_the_key_figures(api: Api) -> None:
     signals = {"cost": {"low": 0.0, "unit": "$"}}
     api.http.patch(api.path, json={"signals": signals, "objective": {"budgets": {"cost": 2.0}}})

@@ -37,7 +37,7 @@ UNFIT_HERE = (*UNFIT, "negative_data_rejection", "ignored_auth")
 
 def test_the_document_is_the_one_that_was_committed() -> None:
     assert openapi.text() == DOCUMENT.read_text(encoding="utf-8"), (
-        "the API changed: if that is meant, run python -m imabo.server.openapi docs/openapi.json"
+        "the API changed: if that is meant, run python -m imabo.server.openapi"
     )
 
 

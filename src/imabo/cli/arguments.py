@@ -13,6 +13,7 @@ SORTS: Final = (
     "id", "sure", "estimate", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share",
     "state", "origin", "parent", "admitted_at",
 )  # fmt: skip
+OF_SIGNAL: Final = "signal:"
 SHELLS: Final = ("bash", "zsh", "fish")
 
 
@@ -30,6 +31,21 @@ def between(
 
     read.__name__ = name
     return read
+
+
+class Columns(tuple[str, ...]):
+    """Columns to complete on the command line; ``column`` says which others there are."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+def column(text: str) -> str:
+    """A column to sort arms by; whether there is such a signal, the study knows."""
+    if text in SORTS or text.startswith(OF_SIGNAL):
+        return text
+    why = f"{text!r} is not one of {', '.join(SORTS)} or {OF_SIGNAL}NAME, the mean of a signal"
+    raise argparse.ArgumentTypeError(why)
 
 
 def number_or_none(text: str) -> float | None:

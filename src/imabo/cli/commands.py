@@ -8,10 +8,15 @@ from typing import Final
 from imabo.cli.arguments import (
     ARMS,
     DECLARING,
+    OF_SIGNAL,
     PLACE,
+    SHELLS,
+    SORTS,
     STUDY,
     TOP,
+    Columns,
     between,
+    column,
     command,
     count,
     flag,
@@ -22,13 +27,6 @@ from imabo.cli.arguments import (
 from imabo.cli.gateway import GATEWAY
 from imabo.cli.parser import Argument, Command, Subparsers
 from imabo.cli.pull_commands import BUDGET, FRONTIER, PULL, SIGNAL, TELL
-
-# Those of imabo.insight, which would take its time to load.
-SORTS: Final = (
-    "id", "sure", "estimate", "mean", "low", "high", "n_pulls", "n_rewards", "n_pending", "share",
-    "state", "origin", "parent", "admitted_at",
-)  # fmt: skip
-SHELLS: Final = ("bash", "zsh", "fish")
 
 
 def _load_server(parsers: Subparsers) -> None:
@@ -75,8 +73,9 @@ _LOOK: Final = [
         *STUDY,
         takes(
             "--sort",
-            f"{', '.join(SORTS)} (%(default)s)",
-            choices=SORTS,
+            f"{', '.join(SORTS)}, or {OF_SIGNAL}NAME for the mean of a signal (%(default)s)",
+            type=column,
+            choices=Columns(SORTS),
             default="sure",
             metavar="COLUMN",
         ),

@@ -1,6 +1,6 @@
 """The OpenAPI document: made from the table of operations, saved by ``python -m``.
 
-Run ``python -m imabo.server.openapi docs/openapi.json`` after a change that is meant.
+Run ``python -m imabo.server.openapi`` in the repository after a change that is meant.
 """
 
 from __future__ import annotations
@@ -227,8 +227,8 @@ def text() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the document to a path."""
-    Path(arguments[0]).write_text(text(), encoding="utf-8")
+    """Write the document to a path, by default where the repository has it."""
+    Path(*(arguments or ["docs/openapi.json"])).write_text(text(), encoding="utf-8")
     return 0
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
-from imabo.insight.arm_table import Sort
+from imabo.insight.arm_table import OF_SIGNAL, SORTS
 from imabo.server.wire import Config, Query
 from imabo.server.wire_control import LiftAnswer
 
+_SIGNAL: Final = re.compile(rf"^{OF_SIGNAL}[^\s]{{1,60}}$")
 State = Literal["active", "paused", "retired"]
 Interval = Annotated[
     list[float | None],
@@ -52,12 +55,35 @@ class FigureQuery(Query):
     )
 
 
+def _checked_column(text: str) -> str:
+    if text not in SORTS and _SIGNAL.fullmatch(text) is None:
+        raise PydanticCustomError(
+            "column",
+            f"it must be one of {', '.join(SORTS)} or {OF_SIGNAL}NAME, the mean of a signal",
+        )
+    return text
+
+
+# One check, because a union would name all that it tried; whether there is such a signal, the study
+# knows.
+Column = Annotated[
+    str,
+    AfterValidator(_checked_column),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(SORTS), "type": "string"},
+                {"pattern": _SIGNAL.pattern, "type": "string"},
+            ]
+        }
+    ),
+]
+
+
 class TableQuery(Query):
     """Which arms, and in which order; equal ones are in the order of their ids."""
 
-    sort: Sort | Annotated[str, Field(pattern=r"^signal:[^\s]{1,60}$")] = Field(
-        "sure", description="a column; signal:cost is the mean of the signal cost"
-    )
+    sort: Column = Field("sure", description="a column; signal:cost is the mean of the signal cost")
     descending: bool = True
     states: str | None = Field(
         None,
