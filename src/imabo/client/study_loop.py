@@ -23,7 +23,7 @@ from imabo.client.telling import checked_signals, parts_of, told_call
 from imabo.defaults import DEFAULT_PREFIX, check_default, default_pull
 from imabo.documents import RETRY_PREFIX
 from imabo.engine.asks import checked_request
-from imabo.engine.naming import check_named
+from imabo.engine.naming import check_any, check_named
 from imabo.engine.requests import Request, Reward
 from imabo.engine.rewards import checked_reward
 from imabo.errors import (
@@ -268,6 +268,7 @@ class StudyLoop:
         yield from self._tell_signals(Reward(None, pull_id, key, part, given), wait)
 
     def _tell_signals(self, told: Reward, wait: bool) -> Steps[None]:
+        check_any(told.pull_id, told.key)
         signals, address = checked_signals(told.signals), self._address_of(told)
         reward = None
         if told.reward is not None or not signals:
@@ -341,6 +342,7 @@ class StudyLoop:
 
     def _to_send(self, told: Reward) -> Steps[tuple[str, float | None]]:
         """The address of a reward and its value; None if it waits already, or is a default's."""
+        check_any(told.pull_id, told.key)
         value = yield from self._in_range(told.reward)
         address = self._address_of(told)
         if address is None:
@@ -375,6 +377,7 @@ class StudyLoop:
 
     def _parts(self, told: Reward) -> Steps[list[tuple[str, float]]]:
         """A report with signals for a batch, which takes each part by itself."""
+        check_any(told.pull_id, told.key)
         signals, address, reward = checked_signals(told.signals), self._address_of(told), None
         if told.reward is not None or not signals:
             reward = yield from self._in_range(told.reward)

@@ -17,7 +17,7 @@ from imabo.client.steps import Steps, T, shared, worked
 from imabo.client.study_loop import MOST_PULLS, StudyLoop
 from imabo.documents import stamp
 from imabo.engine.declaring import checked_settings
-from imabo.engine.naming import check_named, check_part
+from imabo.engine.naming import check_any, check_named, check_part
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.events import Event
 from imabo.export import copy_export, export_format
@@ -102,6 +102,7 @@ class StudyMethods(StudyLoop):
         self._check_open()
         if key is not None or part is not None:
             check_named(pull_id, key, part)
+        check_any(pull_id, key)
         if key is not None:
             found = yield from self._pulls_of(key)
             if part is not None or len(found) > 1:

@@ -25,9 +25,7 @@ def check_named(pull_id: object, key: object, part: object) -> None:
         Traceback (most recent call last):
         imabo.errors.InvalidSetting: pull_id is 'k3f9x2-15' and key is 'order-3': a pull is named...
     """
-    if pull_id is None and key is None:
-        why = "a pull is named by its id or by the key of its ask, and neither was given"
-        raise UnknownPull("no pull has the id None", why, "pass pull_id or key")
+    check_any(pull_id, key)
     if pull_id is not None and key is not None:
         what = f"pull_id is {show(pull_id)} and key is {show(key)}"
         raise InvalidSetting(what, "a pull is named by one of them", "pass only one")
@@ -38,6 +36,13 @@ def check_named(pull_id: object, key: object, part: object) -> None:
             why = "parts are those of a key, and an id names one pull already"
             raise InvalidSetting(f"part is {show(part)}", why, "leave part out, or pass key")
         check_count("part", part)
+
+
+def check_any(pull_id: object, key: object) -> None:
+    """Refuse what names no pull at all: it comes first, whatever else is missing."""
+    if pull_id is None and key is None:
+        why = "a pull is named by its id or by the key of its ask"
+        raise UnknownPull("neither pull_id nor key was given", why, "pass one of them")
 
 
 def keyed(replica: Replica, rewards: Sequence[Reward]) -> Mapping[str, Sequence[PullRecord]]:

@@ -15,11 +15,18 @@ from imabo.drift import find_drift
 from imabo.engine.asks import Asks
 from imabo.engine.changes import Changes
 from imabo.engine.feasibility import Feasibility
-from imabo.engine.naming import check_named, keyed, number_of_named, unknown_key
+from imabo.engine.naming import check_any, keyed, number_of_named, unknown_key
 from imabo.engine.replica import Replica
 from imabo.engine.requests import Reward
 from imabo.engine.rollouts import Rollouts
-from imabo.errors import ImaboError, InvalidReward, InvalidSignal, RewardConflict, StoreError
+from imabo.errors import (
+    ImaboError,
+    InvalidReward,
+    InvalidSignal,
+    RewardConflict,
+    StoreError,
+    UnknownPull,
+)
 from imabo.events import Event, drift_event, rollout_event
 from imabo.magnitude import LARGEST
 from imabo.space.scalars import show
@@ -91,7 +98,7 @@ class Rewards:
                 checked.append((number, value))
                 places.append(place)
             except ImaboError as error:
-                answers[place] = error
+                answers[place] = _first(error, one)
         done: Sequence[Rewarded | Reported | ImaboError | None]
         if reports:
             reports += [(place, Report(*pair)) for place, pair in zip(places, checked, strict=True)]
@@ -109,12 +116,11 @@ class Rewards:
     def report(self, pull_id: object, reward: object, signals: object) -> None:
         """What ``Study.tell`` is mostly called with when it has signals; raises what refuses it."""
         replica = self._replica
+        check_any(pull_id, None)
         found = checked_values(signals, replica)
         value = None
         if reward is not None or not found:
             value = checked_reward(reward, replica.record.reward_range)
-        if pull_id is None:
-            check_named(None, None, None)
         (did,) = self.report_many([Report(replica.number(pull_id), value, found)])
         if not isinstance(did, Reported):
             raise replica.unknown_pull(pull_id) if did is None else did
@@ -226,6 +232,16 @@ class Rewards:
                 replica.refresh()  # another process may have changed the window
                 if replica.record.window_s is not None:
                     replica.expire(replica.expiry.limit(now))
+
+
+def _first(error: ImaboError, one: tuple[str, float] | Reward) -> ImaboError:
+    """What to say of a reward that is refused: that it names no pull comes before all else."""
+    pull_id, key = (one.pull_id, one.key) if isinstance(one, Reward) else (one[0], None)
+    try:
+        check_any(pull_id, key)
+    except UnknownPull as missing:
+        return missing
+    return error
 
 
 def _named(error: ImaboError, one: tuple[str, float] | Reward) -> ImaboError:

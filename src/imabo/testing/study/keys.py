@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from imabo.engine.requests import Reward
 from imabo.errors import (
@@ -92,8 +92,16 @@ class KeyCases(StudyCases):
         with refused(study, InvalidSetting, pull.id) as caught:
             call(pull.id, 0.5, key="k")
         assert "only one" in str(caught.value)
-        with refused(study, UnknownPull):
-            call(reward=0.5)
+        signal: Any = study.signal
+        for unnamed in (
+            lambda: call(reward=0.5), call, lambda: call(reward="much"), lambda: call(part=0),
+            lambda: call(signals={"cost": 1.0}), signal, lambda: call(None, 0.5), study.pull,
+        ):  # fmt: skip
+            with refused(study, UnknownPull) as caught:
+                unnamed()
+            assert "neither pull_id nor key was given" in str(caught.value)
+        (missing,) = study.tell_many([Reward(cast("float", None))])
+        assert "pull_id" in str(missing)
         with refused(study, InvalidSetting, 0):
             call(pull.id, 0.5, part=0)
         with refused(study, InvalidReward):
