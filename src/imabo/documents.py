@@ -12,7 +12,7 @@ from imabo.arms import Arm, Pull, Tally, make_id
 from imabo.control import Rollout
 from imabo.magnitude import usable_sum
 from imabo.space import Config
-from imabo.stores.base import ArmRecord, PullRecord, Snapshot
+from imabo.stores.base import ArmRecord, Outline, PullRecord
 
 if TYPE_CHECKING:
     from imabo.events import Event
@@ -94,8 +94,9 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
-def study_document(snapshot: Snapshot) -> Document:
+def study_document(outline: Outline) -> Document:
     """A study, from what a store has of it."""
+    snapshot = outline.snapshot
     record, totals = snapshot.study, snapshot.totals
     ends = record.reward_range
     return {
@@ -111,7 +112,7 @@ def study_document(snapshot: Snapshot) -> Document:
         "signals": record.signals,
         "objective": record.objective,
         "created_at": stamp(to_datetime(record.created_at)),
-        "n_arms": len(snapshot.arms),
+        "n_arms": outline.n_arms,
         "n_pulls": totals.n_pulls,
         "n_rewards": totals.n_rewards,
         "n_pending": totals.n_pending,

@@ -100,6 +100,7 @@ def next_pulls(n: int) -> list[NewPull]:
 
 VERBS: dict[str, Callable[[PostgresStore, int], object]] = {
     "load": lambda store, _: store.load("study"),
+    "outline": lambda store, _: store.outline("study"),
     "serve": lambda store, n: store.serve("study", seq=4, at=210.0, pulls=[NewPull(n + 1, 1, "")]),
     "reward": lambda store, n: store.reward_many("study", [(n, 0.5), (n - 1, 0.5)], at=300.0),
     "expire": lambda store, _: store.expire("study", before=100.0, at=300.0),

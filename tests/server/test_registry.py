@@ -16,7 +16,7 @@ from imabo.errors import StoreError, UnknownStudy
 from imabo.server.registry import Registry
 from imabo.server.settings import Settings
 from imabo.stores import MemoryStore, SQLiteStore
-from imabo.stores.base import KeyRecord, Snapshot, Store
+from imabo.stores.base import KeyRecord, Outline, Snapshot, Store
 from tests.server.calls import Api, code_of
 from tests.server.running import RunningServer
 
@@ -162,6 +162,10 @@ class Unsteady(MemoryStore):
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         self._reach()
         return super().load(name, since=since)
+
+    def outline(self, name: str) -> Outline:
+        self._reach()
+        return super().outline(name)
 
     def find(self, token: str) -> str | None:
         self._reach()

@@ -31,6 +31,18 @@ def test_every_connection_flushes_at_commit_to_a_write_ahead_log(path: str) -> N
         assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
 
 
+def test_an_outline_counts_the_arms_and_reads_none(path: str) -> None:
+    with closing(SQLiteStore(path)) as store:
+        Writer(store).serve(*range(1, 51))
+        seen: list[str] = []
+        with store._connections.reading() as db:
+            db.set_trace_callback(seen.append)
+        assert store.outline("study").n_arms == 50
+    assert [" ".join(one.split()) for one in seen if "FROM arms" in one] == [
+        "SELECT count(*) FROM arms WHERE study = 1"
+    ]
+
+
 def test_a_commit_is_in_the_file_or_its_log_before_the_verb_returns(path: str) -> None:
     store = SQLiteStore(path)
     writer = Writer(store)

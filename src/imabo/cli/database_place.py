@@ -46,7 +46,7 @@ class DatabasePlace:
 
     def study(self, name: str) -> Document:
         """A study; ``UnknownStudy`` when there is none."""
-        return study_document(self._store.load(name))
+        return study_document(self._store.outline(name))
 
     def overview(self, name: str, trend: int = 0) -> Document:
         """Its key figures, with so many points of the reward over time."""

@@ -62,7 +62,7 @@ def _created(options: argparse.Namespace, name: str, settings: dict[str, Any]) -
             return place.create(name, settings)
     with store_of(options, may_create=True) as store:
         Study.create(name, store=store, **settings).close()
-        return study_document(store.load(name))
+        return study_document(store.outline(name))
 
 
 def read(path: str) -> Any:

@@ -104,7 +104,7 @@ def _into_store(options: argparse.Namespace, step: Step) -> tuple[Document, Chec
             record = replace(record, name=checked_name(options.name))
         with store_of(options, may_create=True) as store:
             checked = make_again(store, record, entries)
-            return study_document(store.load(record.name)), checked
+            return study_document(store.outline(record.name)), checked
 
 
 def _into_service(options: argparse.Namespace, url: str, step: Step) -> tuple[Document, Checked]:

@@ -24,7 +24,6 @@ MOST_THREADS: Final = 8
 _EXPIRE_EVERY_S: Final = 10.0
 _PRUNE_EVERY_S: Final = 60.0
 _PRUNE_AT_ONCE: Final = 10_000
-_NEWEST: Final = 2**62  # beyond every seq: the head of a study, and none of its arms
 _PROBE_EVERY_S: Final = 0.5
 _CHECKED_AT_ONCE: Final = 20
 _STOP_S: Final = 1.0  # for the thread to end; it cannot while a frozen database does not answer
@@ -385,7 +384,7 @@ class Registry:
             one.proposals.refresh()
 
     def _prune(self, name: str, before: float) -> None:
-        if self.store.load(name, since=_NEWEST).rollout_seq:
+        if self.store.outline(name).snapshot.rollout_seq:
             done = self.study(name).prune_some(before, _PRUNE_AT_ONCE)  # the lift takes them in
         else:
             done = self.store.prune(name, before=before, limit=_PRUNE_AT_ONCE)

@@ -73,6 +73,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from imabo.arms import ArmState
@@ -96,6 +97,7 @@ from imabo.stores.records import (
     KeptLift,
     NewArm,
     NewPull,
+    Outline,
     Placed,
     Settings,
     Snapshot,
@@ -107,8 +109,9 @@ from imabo.stores.signalling import Report, Reported, Reports
 __all__ = [
     "ArmRecord", "Change", "DeliveryRecord", "EventRecord", "Expired",
     "History", "KeptLift", "KeyRecord", "Keys", "LogEntry", "Milestone", "NewArm", "NewPull",
-    "Outbox", "OutcomeRecord", "Placed", "PullRecord", "Report", "Reported", "Reports", "Rewarded",
-    "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "Taken", "WebhookRecord", "steady",
+    "Outbox", "OutcomeRecord", "Outline", "Placed", "PullRecord", "Report", "Reported", "Reports",
+    "Rewarded", "Settings", "Snapshot", "StaleView", "Store", "StudyRecord", "Taken",
+    "WebhookRecord", "steady",
 ]  # fmt: skip
 
 
@@ -160,6 +163,14 @@ class Store(History, Keys, Outbox):
         So with the beliefs: they come along when they were written after ``since``.
         Never reads the pulls, however many there are.
         """
+
+    def outline(self, name: str) -> Outline:
+        """A study without its arms, beliefs and memory, and how many arms it has.
+
+        A store of many arms should read none of them.
+        """
+        whole = self.load(name)
+        return Outline(replace(whole, arms=(), beliefs=None, memory=None), len(whole.arms))
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
         """Those of some arms that there are, in order of their ids; each id is named once.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from imabo.arms import ArmState, Group, Origin, Restart, Tally, Totals
 from imabo.space import Config
@@ -129,6 +129,13 @@ class Snapshot:
     n_tuned: int = 0
     n_control: int = 0
     banks: Mapping[str, float] = field(default_factory=dict)
+
+
+class Outline(NamedTuple):
+    """A study without its arms, beliefs and memory, and how many arms it has."""
+
+    snapshot: Snapshot
+    n_arms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ async def create_study(context: Context) -> Response:
             # The store says who of several made it: one.
             registry.store.create(record, first)
         except StudyExists:
-            if registry.is_making(registry.store.load(body.name).study.token):
+            if registry.is_making(registry.store.outline(body.name).snapshot.study.token):
                 raise StudyExists(
                     f"a study named {show(body.name)} is being imported",
                     "names are unique in a store",
@@ -167,12 +167,12 @@ def _put_first(study: Study, rollout: Rollout) -> None:
 
 def _read(registry: Registry, name: str) -> dict[str, Any]:
     try:
-        snapshot = registry.store.load(name)
+        found = registry.store.outline(name)
     except UnknownStudy:
         raise unknown_study(name) from None
-    if registry.is_making(snapshot.study.token):
+    if registry.is_making(found.snapshot.study.token):
         raise unknown_study(name)
-    return study_document(snapshot)
+    return study_document(found)
 
 
 def _time_of(text: str) -> datetime:

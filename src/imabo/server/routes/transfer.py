@@ -70,7 +70,7 @@ async def import_study(context: Context) -> Response:
         require_name(context.caller, record.name)
         with registry.making(record.token):
             checked = make_again(registry.store, record, entries)
-        made = study_document(registry.store.load(record.name))
+        made = study_document(registry.store.outline(record.name))
         return {"study": made, "checked": asdict(checked)}
 
     return respond(await Incoming(context).given_to(make), 201)

@@ -18,6 +18,7 @@ from imabo.stores.base import (
     KeptLift,
     NewArm,
     NewPull,
+    Outline,
     Placed,
     Report,
     Reported,
@@ -98,25 +99,13 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         with self._all.lock:
             study = self._all.study(name)
-            return Snapshot(
-                study=study.record,
-                seq=study.seq,
-                space_version=len(study.spaces),
-                space=study.spaces[-1],
-                restart=study.restart,
-                totals=Totals(len(study.arm), study.n_rewards, study.n_pending, study.reward_sum),
-                marked_at=study.marked_at,
-                arms=[arm.record() for arm in study.arms.values() if arm.seq > since],
-                last_at=study.last_at,
-                oldest_pending_at=study.oldest_pending_at(),
-                beliefs=study.beliefs if study.beliefs_seq > since else None,
-                memory=study.memory if study.memory_seq > since else None,
-                rollout=study.rollout if study.rollout_seq > since else None,
-                rollout_seq=study.rollout_seq,
-                n_tuned=study.n_tuned,
-                n_control=study.n_control,
-                banks=dict(study.banks),
-            )
+            changed = [arm.record() for arm in study.arms.values() if arm.seq > since]
+            return _snapshot(study, since, since, changed)
+
+    def outline(self, name: str) -> Outline:
+        with self._all.lock:
+            study = self._all.study(name)
+            return Outline(_snapshot(study, 0, study.seq, ()), len(study.arms))
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
         with self._all.lock:
@@ -334,3 +323,28 @@ class MemoryStore(MemoryHistory, MemoryKeys, MemoryOutbox, Store):
         with self._all.lock:
             self._all.is_closed = True
             self._all.studies.clear()
+
+
+def _snapshot(
+    study: StudyRows, since: int, large_since: int, arms: Sequence[ArmRecord]
+) -> Snapshot:
+    """A study with these arms; its beliefs and its memory, when they are newer than the second."""
+    return Snapshot(
+        study=study.record,
+        seq=study.seq,
+        space_version=len(study.spaces),
+        space=study.spaces[-1],
+        restart=study.restart,
+        totals=Totals(len(study.arm), study.n_rewards, study.n_pending, study.reward_sum),
+        marked_at=study.marked_at,
+        arms=arms,
+        last_at=study.last_at,
+        oldest_pending_at=study.oldest_pending_at(),
+        beliefs=study.beliefs if study.beliefs_seq > large_since else None,
+        memory=study.memory if study.memory_seq > large_since else None,
+        rollout=study.rollout if study.rollout_seq > since else None,
+        rollout_seq=study.rollout_seq,
+        n_tuned=study.n_tuned,
+        n_control=study.n_control,
+        banks=dict(study.banks),
+    )

@@ -63,8 +63,8 @@ LISTEN: Final = _sql(f"LISTEN {CHANNEL}")
 LOAD: Final = _sql(f"""
     SELECT {columns(StudyRow, "s")}, {columns(SpaceRow, "latest")},
         (SELECT space FROM imabo_spaces WHERE study = s.id AND version = 1),
-        (SELECT document FROM imabo_beliefs AS b WHERE study = s.id AND b.seq > %(since)s),
-        (SELECT document FROM imabo_memories AS m WHERE study = s.id AND m.seq > %(since)s),
+        (SELECT document FROM imabo_beliefs AS b WHERE study = s.id AND b.seq > %(large_since)s),
+        (SELECT document FROM imabo_memories AS m WHERE study = s.id AND m.seq > %(large_since)s),
         (SELECT document FROM imabo_rollouts AS r WHERE study = s.id AND r.seq > %(since)s),
         (SELECT served_at FROM imabo_pulls AS p WHERE p.state = 'pending' AND p.study = s.id
             AND p.served_at >= CASE WHEN s.id = %(bound_study)s AND s.last_at >= %(bound)s
@@ -77,6 +77,7 @@ LOAD: Final = _sql(f"""
 ARMS: Final = _sql(f"""
     SELECT {columns(ArmRow)} FROM imabo_arms WHERE study = %(study)s AND seq > %(since)s ORDER BY id
 """)
+N_ARMS: Final = _sql("SELECT count(*) FROM imabo_arms WHERE study = %(study)s")
 SOME_ARMS: Final = _sql(f"""
     SELECT {columns(ArmRow)} FROM imabo_arms
     WHERE study = {_OF_NAME} AND id = ANY (%(ids)s::bigint[]) ORDER BY id

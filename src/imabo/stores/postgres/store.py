@@ -19,6 +19,7 @@ from imabo.stores.base import (
     KeptLift,
     NewArm,
     NewPull,
+    Outline,
     Placed,
     Report,
     Reports,
@@ -30,7 +31,7 @@ from imabo.stores.base import (
 from imabo.stores.history import ALL, Taken
 from imabo.stores.postgres import statements, writes
 from imabo.stores.postgres.address import parsed
-from imabo.stores.postgres.connections import NONE, Connections
+from imabo.stores.postgres.connections import NONE, Connections, Found
 from imabo.stores.postgres.history import LARGEST, PostgresHistory
 from imabo.stores.postgres.keys import PostgresKeys
 from imabo.stores.postgres.outbox import PostgresOutbox, add_study_event, forget_study
@@ -136,18 +137,29 @@ class PostgresStore(PostgresHistory, PostgresKeys, PostgresOutbox, Store):
         return self._connections.turn(name)
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
+        rows, arms = self._load(name, since, since, statements.ARMS)
+        return to_snapshot(name, *rows, ArmRows(arms))
+
+    def outline(self, name: str) -> Outline:
+        rows, ((n_arms,),) = self._load(name, 0, ALL.seq, statements.N_ARMS)
+        return Outline(to_snapshot(name, *rows, ()), n_arms)
+
+    def _load(
+        self, name: str, since: int, large_since: int, of_arms: bytes
+    ) -> tuple[tuple[StudyRow, SpaceRow, Beside], Found]:
+        """A study without its arms, and what else is asked of them at the same moment."""
         bound_study, bound = self._bound_of(name)
-        wanted = {"name": name, "since": since, "bound_study": bound_study, "bound": bound}
+        wanted = {"name": name, "since": since, "large_since": large_since}
+        wanted |= {"bound_study": bound_study, "bound": bound}
         with self._connections.snapshot(statements.LOAD, wanted, study=name) as (db, rows):
             if not rows:
                 raise self._connections.unknown(name)
             study = StudyRow._make(rows[0][:_SPACE_AT])
-            here = {"study": study.id, "since": since}
-            arms = ArmRows(db.execute(statements.ARMS, here).fetchall())
+            arms = db.execute(of_arms, {"study": study.id, "since": since}).fetchall()
         latest = SpaceRow._make(rows[0][_SPACE_AT:_BESIDE_AT])
         beside = Beside._make(rows[0][_BESIDE_AT:])
         self._learn(name, study.id, beside.oldest_pending_at, study.last_at)
-        return to_snapshot(name, study, latest, beside, arms)
+        return (study, latest, beside), arms
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
         return list(ArmRows(self._of(name, statements.SOME_ARMS, ids=list(ids))))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from imabo.errors import StoreError
 from imabo.stores.refusals import misfit, store_closed, study_replaced, unknown_study
-from imabo.stores.rows import StudyHead
+from imabo.stores.rows import Beside, SpaceRow, StudyHead, StudyRow
 from imabo.stores.sqlite import statements
 from imabo.stores.sqlite.schema import upgrade, version_of
 
@@ -244,6 +244,16 @@ def head_of(db: sqlite3.Connection, name: str, token: str | None = None) -> Stud
     if token not in (None, study.token):
         raise study_replaced(name)
     return study
+
+
+def rows_of(
+    db: sqlite3.Connection, name: str, since: int, large_since: int
+) -> tuple[StudyRow, SpaceRow, Beside]:
+    """A study without its arms; its beliefs and its memory, when they are newer than the second."""
+    here = {"study": head_of(db, name).id, "since": since, "large_since": large_since}
+    study = StudyRow._make(db.execute(statements.STUDY, here).fetchone())
+    latest = SpaceRow._make(db.execute(statements.LATEST_SPACE, here).fetchone())
+    return study, latest, Beside._make(db.execute(statements.BESIDE, here).fetchone())
 
 
 def _make(path: str) -> None:

@@ -27,8 +27,8 @@ LATEST_SPACE: Final = f"""
 """
 BESIDE: Final = """
     SELECT (SELECT space FROM spaces WHERE study = :study AND version = 1),
-        (SELECT document FROM beliefs WHERE study = :study AND seq > :since),
-        (SELECT document FROM memories WHERE study = :study AND seq > :since),
+        (SELECT document FROM beliefs WHERE study = :study AND seq > :large_since),
+        (SELECT document FROM memories WHERE study = :study AND seq > :large_since),
         (SELECT document FROM rollouts WHERE study = :study AND seq > :since),
         (SELECT served_at FROM pulls WHERE study = :study AND state = 'pending'
             ORDER BY served_at LIMIT 1)
@@ -36,6 +36,7 @@ BESIDE: Final = """
 ARMS: Final = f"""
     SELECT {columns(ArmRow)} FROM arms WHERE study = :study AND seq > :since ORDER BY id
 """
+N_ARMS: Final = "SELECT count(*) FROM arms WHERE study = :study"
 SOME_ARMS: Final = f"""
     SELECT {columns(ArmRow)} FROM arms
     WHERE study = :study AND id IN (SELECT value FROM json_each(:ids)) ORDER BY id

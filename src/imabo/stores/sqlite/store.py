@@ -21,6 +21,7 @@ from imabo.stores.base import (
     KeptLift,
     NewArm,
     NewPull,
+    Outline,
     Placed,
     Report,
     Reports,
@@ -34,10 +35,7 @@ from imabo.stores.records import NO_STATES
 from imabo.stores.refusals import misfit, reward_conflict, study_exists
 from imabo.stores.rows import (
     ArmRows,
-    Beside,
-    SpaceRow,
     StudyHead,
-    StudyRow,
     dump,
     of_settings,
     of_space,
@@ -56,7 +54,7 @@ from imabo.stores.rules import (
 )
 from imabo.stores.signalling import Goal, ReportCount
 from imabo.stores.sqlite import statements
-from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of
+from imabo.stores.sqlite.connections import BUSY_S, Connections, head_of, rows_of
 from imabo.stores.sqlite.history import SQLiteHistory
 from imabo.stores.sqlite.keys import SQLiteKeys
 from imabo.stores.sqlite.outbox import SQLiteOutbox, add_study_event, forget_study
@@ -134,12 +132,15 @@ class SQLiteStore(SQLiteHistory, SQLiteKeys, SQLiteOutbox, Store):
 
     def load(self, name: str, *, since: int = 0) -> Snapshot:
         with self._connections.reading() as db:
-            here = {"study": head_of(db, name).id, "since": since}
-            study = StudyRow._make(db.execute(statements.STUDY, here).fetchone())
-            latest = SpaceRow._make(db.execute(statements.LATEST_SPACE, here).fetchone())
-            beside = Beside._make(db.execute(statements.BESIDE, here).fetchone())
-            arms = db.execute(statements.ARMS, here).fetchall()
-        return to_snapshot(name, study, latest, beside, ArmRows(arms))
+            rows = rows_of(db, name, since, since)
+            arms = db.execute(statements.ARMS, {"study": rows[0].id, "since": since}).fetchall()
+        return to_snapshot(name, *rows, ArmRows(arms))
+
+    def outline(self, name: str) -> Outline:
+        with self._connections.reading() as db:
+            rows = rows_of(db, name, 0, ALL.seq)
+            (n_arms,) = db.execute(statements.N_ARMS, {"study": rows[0].id}).fetchone()
+        return Outline(to_snapshot(name, *rows, ()), n_arms)
 
     def arms(self, name: str, ids: Sequence[int]) -> list[ArmRecord]:
         return list(ArmRows(self._of(name, statements.SOME_ARMS, ids=dump(list(ids)))))

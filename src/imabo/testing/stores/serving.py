@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -200,6 +201,22 @@ class ServingCases(Cases):
         (kept,) = store.load("study").arms
         assert (kept.id, kept.origin, kept.tally.n_pulls) == (1, "manual", 0)
         assert store.load("study").totals.n_pulls == 0
+
+    def test_an_outline_is_the_study_without_its_arms(self, store: Store, writer: Writer) -> None:
+        """And without beliefs and memory; it says how many arms there are, retired ones too."""
+        assert store.outline("study") == (replace(store.load("study"), arms=()), 0)
+        writer.serve(1, 2, 3, 2, beliefs={"a": 1}, memory={"b": 2})
+        writer.reward(2, 0.5)
+        writer.put_state(3, "retired")
+        change = Change("control", {}, rollout={"state": "tuning"})
+        store.change("study", change, seq=writer.seq, at=500.0)
+        found, whole = store.outline("study"), store.load("study")
+        assert (whole.beliefs, whole.memory) == ({"a": 1}, {"b": 2})
+        assert found.n_arms == len(whole.arms) == 3
+        assert found.snapshot == replace(whole, arms=(), beliefs=None, memory=None)
+        assert found.snapshot.rollout == {"state": "tuning"}
+        with pytest.raises(UnknownStudy):
+            store.outline("other")
 
     def test_some_arms_are_read_as_they_are_among_all(self, store: Store, writer: Writer) -> None:
         """In order of their ids; an id that no arm has is left out."""
