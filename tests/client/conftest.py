@@ -40,7 +40,8 @@ def asyncio_client(server: RunningServer) -> Iterator[Any]:
 
 @pytest.fixture(params=["blocking", "asyncio"])
 def make_client(request: pytest.FixtureRequest) -> Iterator[MakeClient]:
-    """Makes clients of each kind: ``make_client(url, **settings)``."""
+    """Makes clients of each kind: ``make_client(url, **settings)``; they are patient by default."""
     kind = Client if request.param == "blocking" else waiting_client
+    patient = {"timeout_s": 30.0}
     with ExitStack() as stack:
-        yield lambda url, **settings: stack.enter_context(kind(url, **settings))
+        yield lambda url, **settings: stack.enter_context(kind(url, **(patient | settings)))

@@ -18,7 +18,7 @@ from tests.client.tcp import Handler, dripping, listening, saying, silent
 from tests.server.running import RunningServer
 
 DEFAULT = {"letter": "a"}
-SLACK_S = 5.0  # a busy machine may be this late; a hanging ask would be much later
+SLACK_S = 20.0  # a busy machine may be this late; a hanging ask would be much later
 
 JSON = "Content-Type: application/json"
 BROKEN: dict[str, Handler] = {
@@ -146,9 +146,10 @@ def test_mistakes_of_the_program_are_refused_at_once(
 def test_a_service_that_works_is_asked(make_client: MakeClient) -> None:
     with RunningServer() as alone:
         study = make_client(alone.url).create("s", letters("a", "b"), seed=1)
-        pull = study.ask(default=DEFAULT)
+        pull = study.ask(default=DEFAULT, deadline_s=60.0)
         assert (pull.reason, study.pull(pull.id)) == ("warmup", pull)
-        assert [p.reason for p in study.ask(count=2, default=DEFAULT)] != ["default"] * 2
+        several = study.ask(count=2, default=DEFAULT, deadline_s=60.0)
+        assert [p.reason for p in several] != ["default"] * 2
         assert study.n_pulls == 3
 
 

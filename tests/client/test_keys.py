@@ -28,7 +28,7 @@ def test_rewards_by_key_wait_while_the_service_is_away(
     store = MemoryStore()
     settings = {"outbox": tmp_path / "rewards.outbox"} if is_durable else {}
     with RunningServer(store) as first:
-        client = make_client(first.url, retries=0, timeout_s=2.0, **settings)
+        client = make_client(first.url, retries=0, timeout_s=30.0, **settings)
         study = client.create("s", letters("a"), seed=1)
         study.ask(key="a/b!")
         study.ask(key="job", count=2)
@@ -79,7 +79,8 @@ def test_an_answer_that_came_too_late_credits_no_arm(make_client: MakeClient) ->
         study.tell(key="r-1", reward=1.0)
         assert (pull.reason, study.n_rewards) == ("default", 0)
         # Asked again, the key is the study's.
-        assert study.ask(key="r-1", default={"letter": "b"}).reason != "default"
+        again = study.ask(key="r-1", default={"letter": "b"}, deadline_s=60.0)
+        assert again.reason != "default"
         study.tell(key="r-1", reward=1.0)
         assert study.n_rewards == 1
 

@@ -92,7 +92,7 @@ def file_of(
     system = {"parameter": "prompt", "texts": {"short": "Be short."}}
     turns = {"short": [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]}
     return {
-        "imabo": {"url": imabo, "deadline_s": 5.0},
+        "imabo": {"url": imabo, "deadline_s": 30.0},
         "gateway": more.pop("gateway", {}),
         "upstreams": {
             "main": {"base_url": f"{upstream}/v1", "key_env": "UP_KEY", "timeout_s": 30.0,
@@ -149,7 +149,7 @@ def start(
     """Start a gateway of a file."""
     settings = settings_of(Table("", file), {"UP_KEY": UPSTREAM_KEY, "OWN_KEY": "gw-secret-4242"})
     running = stack.enter_context(Running(make_app(settings), http=protocol_for(Settings())))
-    http = stack.enter_context(httpx.Client(base_url=running.url, timeout=20.0))
+    http = stack.enter_context(httpx.Client(base_url=running.url, timeout=60.0))
     return Gateway(running.url, stub[0], imabo, http, settings)
 
 
