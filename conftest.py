@@ -112,6 +112,7 @@ SPARSE: Final = {
 STEPS: Final = {
     "tests/bench/methods/test_contract.py": 3,
     "tests/bench/problems/test_contract.py": 3,
+    "tests/bench/problems/test_situations.py": 2,
     "tests/insight/test_figures.py": 3,
     "tests/client/test_contract.py::TestAsyncRemoteStudy": 2,
 }
