@@ -92,7 +92,7 @@ def test_a_service_that_is_killed_loses_no_reward(
 def test_rewards_wait_while_the_service_is_away(make_client: MakeClient) -> None:
     store = MemoryStore()
     with RunningServer(store) as first:
-        client = make_client(first.url, retries=0, timeout_s=2.0)
+        client = make_client(first.url, retries=0, timeout_s=20.0)
         study = client.create("s", letters("a"), seed=1)
         pulls = study.ask(count=1200)
     study.tell(pulls[0].id, 0.5)
@@ -194,8 +194,8 @@ def test_one_fault_costs_no_pull_and_no_reward(make_client: MakeClient, fault: F
         with listening(proxy) as url:
             client = make_client(url, timeout_s=20.0)
             study = client.study("s")
-            asked = [study.ask() for _ in range(10)]
-            assert len({pull.id for pull in asked}) == direct.n_pulls == 10
+            asked = [study.ask() for _ in range(6)]
+            assert len({pull.id for pull in asked}) == direct.n_pulls == 6
             told = {}
             for pull in asked:
                 study.tell(pull.id, reward_of(pull))
@@ -208,7 +208,7 @@ def test_one_fault_costs_no_pull_and_no_reward(make_client: MakeClient, fault: F
             assert [pull.config for pull in study] == [pull.config for pull in direct]
             assert study.best() == direct.best()
         check_counted_once(direct, told)
-        assert direct.n_pulls == 15
+        assert direct.n_pulls == 11
 
 
 def test_under_random_faults_everything_counts_once(make_client: MakeClient) -> None:

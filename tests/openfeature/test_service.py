@@ -109,8 +109,8 @@ def test_without_the_service_flags_have_their_defaults_at_once_and_come_back() -
     store = MemoryStore()
     Study.create("s", SPACE, store=store, seed=0)
     server = RunningServer(store)
-    with Client(server.url, timeout_s=1.0, retries=0) as remote:
-        api.set_provider_and_wait(ImaboProvider(remote.study("s"), deadline_s=1.0))
+    with Client(server.url, timeout_s=10.0, retries=0) as remote:
+        api.set_provider_and_wait(ImaboProvider(remote.study("s"), deadline_s=10.0))
         client = api.get_client()
         assert client.get_string_value("s.model", "?", request("before")) != "?"
         server.stop()
@@ -118,7 +118,7 @@ def test_without_the_service_flags_have_their_defaults_at_once_and_come_back() -
         for n in range(50):
             details = client.get_string_details("s.model", "today", request(f"away-{n}"))
             assert (details.value, details.error_code) == ("today", ErrorCode.GENERAL)
-        assert time.monotonic() - began < 20.0  # the breaker spares the rest the deadline
+        assert time.monotonic() - began < 60.0  # the breaker spares the rest the deadline
         assert client.get_provider_status() == ProviderStatus.ERROR
         client.track("reward", request("before"), TrackingEventDetails(1.0))
         client.track("reward", request("away-1"), TrackingEventDetails(1.0))
