@@ -13,9 +13,14 @@ import pytest
 def first(n: int, cases: Iterable[Any]) -> list[Any]:
     """Values for ``parametrize``: all but the first ``n`` only in ``make test-long``."""
     return [
-        case if rank < n else pytest.param(case, marks=pytest.mark.long)
+        case if rank < n else pytest.param(*_values(case), marks=pytest.mark.long)
         for rank, case in enumerate(cases)
     ]
+
+
+def _values(case: Any) -> tuple[Any, ...]:
+    """Those of one case: of several parameters it has several."""
+    return case if isinstance(case, tuple) else (case,)
 
 
 def seeds(n: int, more: int = 0) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from imabo import cli
-from imabo_bench import engine, timing
+from imabo_bench import engine, engine_arms, engine_signals, timing
 from imabo_bench.play import play
 from imabo_bench.problems.toy import Toy
 
@@ -90,13 +90,23 @@ def test_learning_loses_less_than_serving_at_random() -> None:
     assert learned < 0.75 * at_random
 
 
-def test_engine_measures_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
+def test_engine_measures_every_claim(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only that it runs: its figures are for a quiet machine, and no test rests on them."""
-    engine.main(["--repeats", "2", "--pulls", "2000", "--past", "20000", "--arms", "200"])
+    for module, name, size in (
+        (engine, "_EARLY", 500),
+        (engine, "_TRIALS", 100),
+        (engine, "_MANY", 120),
+        (engine_arms, "_MANY", 200),
+        (engine_signals, "_WARM", 10),
+    ):
+        monkeypatch.setattr(module, name, size)
+    engine.main(["--repeats", "1", "--pulls", "1000", "--past", "1000", "--arms", "40"])
     out = capsys.readouterr().out
     for claim in (
         "Optuna's after",
-        "20,000 vs t = 10,000",
+        "1,000 vs t = 500",
         "kl",
         "TPE",
         "Mutate",

@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,36 +25,64 @@ class Hidden:
     def find_spec(self, name, *rest):
         if name == "imabo_bench":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Hidden())
+hidden = Hidden()
+sys.meta_path.insert(0, hidden)
 from imabo import cli
 sys.exit(cli.main(sys.argv[1:]))
 """
 
-
-def without_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """``imabo`` in a process that cannot find imabo_bench."""
-    command = [sys.executable, "-c", HIDE, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+Without = Callable[..., tuple[int, str, str]]
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["list"], ["run", "--problem", "toy/sin1", "--method", "random"]]
-)
-def test_without_the_package_bench_says_what_to_install(arguments: list[str]) -> None:
-    done = without_bench("bench", *arguments)
+@pytest.fixture
+def without_bench(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Without]:
+    """``imabo`` where imabo_bench cannot be found: its exit status and what it says."""
+    for name in [one for one in sys.modules if one.partition(".")[0] == "imabo_bench"]:
+        monkeypatch.delitem(sys.modules, name)
+    finder: dict[str, Any] = {}
+    exec(HIDE.partition("from imabo")[0], finder)  # in this process as well
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        try:
+            status = cli.main([*arguments])
+        except SystemExit as end:  # of --help
+            status = int(end.code or 0)
+        return status, *capsys.readouterr()
+
+    yield run
+    sys.meta_path.remove(finder["hidden"])
+
+
+def test_a_process_without_the_package_says_what_to_install() -> None:
+    command = [sys.executable, "-c", HIDE, "bench", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (1, "")
     assert "To fix it, run pip install imabo-bench." in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_without_the_package_the_rest_of_the_command_line_is_whole() -> None:
-    error = json.loads(without_bench("bench", "list", "--json").stderr)["error"]
-    assert error["code"] == "missing_extra"
-    assert "  bench " in without_bench("--help").stdout
-    assert "pip install imabo-bench" in without_bench("bench", "--help").stdout
-    done = without_bench("completion", "bash")
-    assert done.returncode == 0
-    assert "bench" in done.stdout
+@pytest.mark.parametrize(
+    "arguments", [[], ["list"], ["run", "--problem", "toy/sin1", "--method", "random"]]
+)
+def test_without_the_package_bench_says_what_to_install(
+    without_bench: Without, arguments: list[str]
+) -> None:
+    status, out, err = without_bench("bench", *arguments)
+    assert (status, out) == (1, "")
+    assert "To fix it, run pip install imabo-bench." in err
+
+
+def test_without_the_package_the_rest_of_the_command_line_is_whole(without_bench: Without) -> None:
+    _, _, err = without_bench("bench", "list", "--json")
+    assert json.loads(err)["error"]["code"] == "missing_extra"
+    assert "  bench " in without_bench("--help")[1]
+    assert "pip install imabo-bench" in without_bench("bench", "--help")[1]
+    status, out, _ = without_bench("completion", "bash")
+    assert status == 0
+    assert "bench" in out
 
 
 def test_a_broken_installation_of_the_package_is_not_called_a_missing_one(

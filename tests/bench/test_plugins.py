@@ -56,7 +56,7 @@ def test_the_package_of_the_page_is_listed_and_played(installed: Path, tmp_path:
     listed = json.loads(imabo(installed, *listing[1:], "--json").stdout)
     assert {"shop/summer", "shop/winter", "toy/sin1"} <= set(listed["problems"])
     assert listed["methods"]["imoss-eager"] == "IMOSS with more arms"
-    few = ["--rounds", "40", "--jobs", "2", "--out", str(tmp_path)]
+    few = ["--rounds", "12", "--jobs", "2", "--out", str(tmp_path)]
     done = imabo(installed, *running[1:], *few)
     assert done.returncode == 0, done.stderr
     assert "shop/winter" in done.stdout

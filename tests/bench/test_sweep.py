@@ -17,7 +17,7 @@ import pytest
 from imabo.errors import InvalidSetting
 from imabo_bench.sweep import DelaySettings, Results, run_task, sweep, tasks_of
 
-TASKS = tasks_of(["toy/gaussian", "toy/sin1:d2"], ["random", "imoss-mutate"], range(3), 150)
+TASKS = tasks_of(["toy/gaussian", "toy/sin1:d2"], ["random", "imoss-mutate"], range(2), 80)
 
 
 def comparable(rows: Any) -> list[dict[str, Any]]:
@@ -34,8 +34,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 def test_every_task_gives_a_row(whole: list[dict[str, Any]]) -> None:
-    assert len(whole) == len(TASKS) == 12
-    assert all(row["played"] == 150 for row in whole)
+    assert len(whole) == len(TASKS) == 8
+    assert all(row["played"] == 80 for row in whole)
 
 
 def test_a_second_sweep_plays_nothing_again(tmp_path: Path, whole: list[dict[str, Any]]) -> None:
@@ -52,9 +52,9 @@ def test_a_second_sweep_plays_nothing_again(tmp_path: Path, whole: list[dict[str
 def test_a_killed_sweep_goes_on_and_gives_the_same_rows(
     tmp_path: Path, whole: list[dict[str, Any]]
 ) -> None:
-    command = [sys.executable, "-m", "imabo.cli", "bench", "run", "--jobs", "1", "--seeds", "3"]
+    command = [sys.executable, "-m", "imabo.cli", "bench", "run", "--jobs", "1", "--seeds", "2"]
     command += ["--problem", "toy/gaussian", "toy/sin1:d2", "--method", "random", "imoss-mutate"]
-    command += ["--rounds", "150", "--out", str(tmp_path)]
+    command += ["--rounds", "80", "--out", str(tmp_path)]
     rows = tmp_path / "rows.jsonl"
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
@@ -72,7 +72,7 @@ def test_a_killed_sweep_goes_on_and_gives_the_same_rows(
     assert comparable(json.loads(line) for line in rows.read_text().splitlines()) == whole
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["versions"]["numpy"]
-    assert manifest["sweeps"][0]["seeds"] == 3
+    assert manifest["sweeps"][0]["seeds"] == 2
     assert len(manifest["sweeps"]) == 1
 
 
@@ -86,8 +86,8 @@ def test_two_processes_give_the_same_rows(tmp_path: Path, whole: list[dict[str, 
 def test_a_real_local_ray_gives_the_same_rows(tmp_path: Path, whole: list[dict[str, Any]]) -> None:
     pytest.importorskip("ray", reason="Ray is not installed (extra ray)")
     results = Results(tmp_path)
-    sweep(TASKS[:6], results, ray="local", out=io.StringIO())
-    expected = {(task.problem, task.method, task.seed) for task in TASKS[:6]}
+    sweep(TASKS[:3], results, ray="local", out=io.StringIO())
+    expected = {(task.problem, task.method, task.seed) for task in TASKS[:3]}
     assert comparable(results.rows()) == [
         row for row in whole if (row["problem"], row["method"], row["seed"]) in expected
     ]

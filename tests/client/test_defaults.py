@@ -47,7 +47,7 @@ def nobody() -> Iterator[str]:
         yield f"http://127.0.0.1:{reserved.getsockname()[1]}"
 
 
-def check_default(study: Any, deadline_s: float = 0.5) -> None:
+def check_default(study: Any, deadline_s: float = 0.2) -> None:
     """One ask and several, then rewards for them."""
     for _ in range(2):
         began = time.monotonic()

@@ -359,13 +359,13 @@ def test_a_child_of_a_fork_does_not_wait_for_what_its_parent_left(
     left = opened(path)
     left.put([("abc-1", 0.5)])
     left.close()
-    client = make_client(URL, outbox=path, flush_s=5.0)
+    client = make_client(URL, outbox=path, flush_s=60.0)
     session = (client if isinstance(client, Client) else client._inner)._session
     session.before_fork()
     session.after_fork(is_child=True)
     began = time.monotonic()
     client.close()
-    assert time.monotonic() - began < 4.0
+    assert time.monotonic() - began < 50.0
     assert client.n_waiting == 1
 
 

@@ -84,7 +84,7 @@ def watched_page(browser: Browser, url: str, **options: Any) -> Iterator[tuple[P
     context = browser.new_context(**settings)
     try:
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(40_000)
         watch = Watch(page, url)
         yield page, watch
         watch.check()

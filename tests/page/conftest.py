@@ -22,7 +22,7 @@ KEYS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "limited": ("writer", ("locked-study",)),
 }
 
-PATIENCE_MS = 15_000  # for a slow machine; what is expected is there much earlier
+PATIENCE_MS = 30_000  # for a slow machine; what is expected is there much earlier
 OpenPage = Callable[..., tuple[Page, Watch]]
 
 

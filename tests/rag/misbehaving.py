@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-SLOW_S = 1.0  # longer than the tests' clients wait
+SLOW_S = 30.0  # longer than the clients of the tests wait; nobody waits for it to end
 
 
 class Misbehaving(ThreadingHTTPServer):

@@ -19,7 +19,7 @@ class Asked:
 
     def __init__(self, server: Misbehaving, **settings: object) -> None:
         self.waits: list[float] = []
-        patience = {"timeout_s": 0.3, "retries": 5, "longest_s": 20.0} | settings
+        patience = {"timeout_s": 2.0, "retries": 5, "longest_s": 20.0} | settings
         table = {"url": server.url, "models": ["one"]} | patience
         self.endpoint = Endpoint(endpoint_from(table), sleep=self.waits.append)
 

@@ -18,7 +18,7 @@ WRITING = {"model": "one", "prompt": "naive", "top_k": 2, "temperature": 0.5}
 
 
 def endpoint_of(server: Misbehaving) -> Endpoint:
-    settings = EndpointSettings(server.url, ("one",), timeout_s=0.3, retries=2)
+    settings = EndpointSettings(server.url, ("one",), timeout_s=2.0, retries=2)
     return Endpoint(settings, sleep=lambda _: None)
 
 

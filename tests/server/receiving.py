@@ -37,6 +37,7 @@ class Receiver:
     ) -> None:
         self.got: list[Received] = []
         self.answers = list(answers)
+        self._let_go = threading.Event()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -44,7 +45,7 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 got = Received(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
                 receiver.got.append(got)
-                time.sleep(wait_s)
+                receiver._let_go.wait(wait_s)
                 status = receiver.answers.pop(0) if receiver.answers else 204
                 self.send_response(status)
                 if status in (301, 302, 307):
@@ -72,7 +73,12 @@ class Receiver:
         """The kinds of the events that came."""
         return [one.event["kind"] for one in list(self.got)]
 
+    def let_go(self) -> None:
+        """Answer at once from now on, also those that wait for an answer."""
+        self._let_go.set()
+
     def close(self) -> None:
+        self.let_go()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -84,7 +90,7 @@ class Receiver:
         self.close()
 
 
-def eventually(is_so: Callable[[], bool], within_s: float = 20.0) -> None:
+def eventually(is_so: Callable[[], bool], within_s: float = 60.0) -> None:
     """Wait until something is so."""
     ends_at = time.monotonic() + within_s
     while not is_so():

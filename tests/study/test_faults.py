@@ -69,7 +69,7 @@ def busy_study(name: str, store: Store, clock: ManualClock) -> Study:
     oracle = oracles.Random() if isinstance(store, MemoryStore) else None
     how: dict[str, Any] = {"seed": 3, "window_s": WINDOW_S, "clock": clock, "oracle": oracle}
     study = Study.create(name, mixed_space(), store=store, **how)
-    play(study, 20, lambda pull: 0.5)
+    play(study, 12, lambda pull: 0.5)
     study.ask()
     clock.now += 2 * WINDOW_S
     return study
@@ -114,7 +114,7 @@ def test_a_failed_write_leaves_study_and_store_in_step(
     check_counters(study)
     # The view is that of a study that has only ever seen the store.
     assert facts_of(study) == facts_of(Study.open("s", store=store, clock=clock))
-    play(study, 20, lambda pull: 0.5)
+    play(study, 8, lambda pull: 0.5)
     check_counters(study)
     log = io.StringIO()
     study.export(log)
@@ -133,7 +133,7 @@ def test_a_write_that_never_happened_can_be_tried_again(
         action(study)
     for each in (study, twin):
         action(each)
-        play(each, 20, lambda pull: 0.5)
+        play(each, 8, lambda pull: 0.5)
     assert story(study) == story(twin)
 
 
@@ -150,7 +150,7 @@ def test_a_write_that_happened_unseen_can_be_tried_again(
         action(study)
     action(study)
     for each in (study, twin):
-        play(each, 20, lambda pull: 0.5)
+        play(each, 8, lambda pull: 0.5)
     assert story(study) == story(twin)
 
 
@@ -163,7 +163,7 @@ def test_an_interrupt_in_the_middle_of_an_ask_is_harmless(
     with pytest.raises(KeyboardInterrupt):
         study.ask(count=3)
     check_counters(study)
-    assert study.n_pulls == 21 + (3 if when == "after" else 0)
+    assert study.n_pulls == 13 + (3 if when == "after" else 0)
 
 
 @pytest.mark.parametrize("verb", ["pulls", "pull", "load"])

@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -27,6 +28,10 @@ from imabo.stores.base import NewPull
 from imabo_bench.engine_arms import arms_lines
 from imabo_bench.engine_signals import signal_lines
 from imabo_bench.timing import SPACE, Line, median_time, new_arms
+
+_EARLY: Final = 10_000  # rounds of a short past
+_TRIALS: Final = 1000  # of Optuna's study
+_MANY: Final = 1000  # arms of the model's largest table, and of the study that is opened
 
 
 def grown_study(n_arms: int, rounds: int, policy: policies.Policy) -> Study:
@@ -67,9 +72,9 @@ class _Known(policies.IMOSS):
 
 def decision_lines(optuna_round: float, repeats: int, past: int) -> list[Line]:
     """Ask + tell against Optuna, against a long past, and KL against MOSS."""
-    early = grown_study(100, 10_000, _Known())
+    early = grown_study(100, _EARLY, _Known())
     late = grown_study(100, past, _Known())
-    kl = grown_study(100, 10_000, _Known(index="kl"))
+    kl = grown_study(100, _EARLY, _Known(index="kl"))
     # Interleaved, so that a slow moment of the machine falls on all of them.
     times: dict[str, list[float]] = {"early": [], "late": [], "kl": []}
     for _ in range(repeats):
@@ -79,14 +84,14 @@ def decision_lines(optuna_round: float, repeats: int, past: int) -> list[Line]:
     moss_pass, kl_pass = _index_passes(repeats)
     return [
         Line(
-            "ask + tell vs Optuna's after 1,000 trials",
+            f"ask + tell vs Optuna's after {_TRIALS:,} trials",
             optuna_round / fast,
             300,
             True,
             f"{fast * 1e6:.0f} us vs {optuna_round * 1e3:.1f} ms",
         ),
         Line(
-            f"t = {past:,} vs t = 10,000",
+            f"t = {past:,} vs t = {_EARLY:,}",
             long / fast,
             1.2,
             False,
@@ -164,7 +169,7 @@ def model_lines(repeats: int) -> list[Line]:
     between = median_time(lambda: _propose(oracles.GP(epsilon=0), arms, scores, rng), repeats)
     # The hyperparameters are searched again with 4 % more arms: every fourth proposal here.
     spent = (searching + 3 * between) / 4
-    many = _active_set(1000)
+    many = _active_set(_MANY)
     _remember(many)
     large = median_time(lambda: _propose(oracles.GP(epsilon=0), many, many.means, rng), 3)
     return [
@@ -183,7 +188,7 @@ def model_lines(repeats: int) -> list[Line]:
             f"{searching * 1e3:.1f} ms; {between * 1e3:.1f} ms without",
         ),
         Line(
-            "a proposal by GP, 1,000 arms vs 100",
+            f"a proposal by GP, {_MANY:,} arms vs 100",
             large / between,
             None,
             False,
@@ -239,7 +244,7 @@ def open_line(repeats: int, n_pulls: int) -> Line:
     """Opening a SQLite study with many finished pulls against opening an empty one."""
     with tempfile.TemporaryDirectory() as folder:
         urls = {}
-        for name, rounds, n_arms in (("empty", 0, 0), ("full", n_pulls, 1000)):
+        for name, rounds, n_arms in (("empty", 0, 0), ("full", n_pulls, _MANY)):
             path = Path(folder) / f"{name}.db"
             urls[name] = f"sqlite:///{path}"
             _write_pulls(path, rounds, n_arms)
@@ -249,7 +254,7 @@ def open_line(repeats: int, n_pulls: int) -> Line:
                 spent[name].append(median_time(lambda u=url: _reopen(u), 1))  # type: ignore[misc]
     empty, full = (statistics.median(spent[name]) for name in ("empty", "full"))
     return Line(
-        f"opening {n_pulls:,} pulls and 1,000 arms vs an empty study",
+        f"opening {n_pulls:,} pulls and {_MANY:,} arms vs an empty study",
         full / empty,
         50,
         False,
@@ -338,7 +343,7 @@ def optuna_times(repeats: int) -> tuple[float, float]:
         elif isinstance(of, optuna.distributions.IntDistribution):
             trial.suggest_int(name, of.low, of.high, log=of.log)
 
-    many, few = grown(1000), grown(100)
+    many, few = grown(_TRIALS), grown(100)
     rounds = median_time(lambda: many.tell(suggest(many), 0.5), repeats)
     # Not told: the study stays at 100 finished trials.
     return rounds, median_time(lambda: suggest(few), repeats)

@@ -6,12 +6,15 @@ import statistics
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Final
 
 import numpy as np
 
 from imabo import Study, oracles
 from imabo.stores.base import NewPull
 from imabo_bench.timing import SPACE, Line, median_time, new_arms
+
+_MANY: Final = 10_000  # arms, where one more is added
 
 
 def arms_lines(repeats: int, n_arms: int) -> list[Line]:
@@ -41,7 +44,7 @@ def arms_lines(repeats: int, n_arms: int) -> list[Line]:
             f"{times['none', 100] * 1e3:.1f} ms vs {times['some', 100] * 1e3:.1f} ms",
         ),
         Line(
-            "add_arm on SQLite, 10,000 arms vs 100",
+            f"add_arm on SQLite, {_MANY:,} arms vs 100",
             many / few,
             1.5,
             False,
@@ -67,11 +70,11 @@ def _added_study(n_arms: int, rewards: int) -> Study:
 
 
 def _adding(repeats: int) -> tuple[float, float]:
-    """Seconds of adding an arm by hand to 100 and to 10,000 of them."""
+    """Seconds of adding an arm by hand to 100 and to many of them."""
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         studies = []
-        for n_arms in (100, 10_000):
+        for n_arms in (100, _MANY):
             url = f"sqlite:///{folder}/{n_arms}.db"
             study = opened.enter_context(Study.create("bench", SPACE, store=url, seed=0))
             study.add_arms([new.config for new in new_arms(n_arms, rng)])
