@@ -65,7 +65,7 @@ class Changes:
         before, after = _changed(snapshot.study, settings)
         if "reward_range" in after and snapshot.totals.n_rewards:
             raise _fixed_range(after["reward_range"], snapshot.totals.n_rewards)
-        wanted = None if space is None else space.to_dict()
+        wanted = snapshot.space if space is None else space.to_dict()
         data: dict[str, Any] = {"before": before, "after": after} if after else {}
         if declared is not None:
             data = {"before": {}, "after": {}, "declared": True} | data
