@@ -29,11 +29,12 @@ class Received:
 class Receiver:
     """Takes what is sent to it until ``close``; ``answers`` says with which status.
 
-    Its statuses are used up one by one; then it answers 204.
+    Its statuses are used up one by one; then it answers 204. With ``go``, it answers when that is
+    set.
     """
 
     def __init__(
-        self, *answers: int, wait_s: float = 0.0, tls: ssl.SSLContext | None = None
+        self, *answers: int, go: threading.Event | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
         self.got: list[Received] = []
         self.answers = list(answers)
@@ -44,7 +45,8 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 got = Received(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
                 receiver.got.append(got)
-                time.sleep(wait_s)
+                if go is not None:
+                    go.wait(60.0)
                 status = receiver.answers.pop(0) if receiver.answers else 204
                 self.send_response(status)
                 if status in (301, 302, 307):
@@ -84,7 +86,7 @@ class Receiver:
         self.close()
 
 
-def eventually(is_so: Callable[[], bool], within_s: float = 20.0) -> None:
+def eventually(is_so: Callable[[], bool], within_s: float = 60.0) -> None:
     """Wait until something is so."""
     ends_at = time.monotonic() + within_s
     while not is_so():
