@@ -34,7 +34,11 @@ class Receiver:
     """
 
     def __init__(
-        self, *answers: int, go: threading.Event | None = None, tls: ssl.SSLContext | None = None
+        self,
+        *answers: int,
+        wait_s: float = 0.0,
+        go: threading.Event | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.got: list[Received] = []
         self.answers = list(answers)
@@ -45,6 +49,7 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 got = Received(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
                 receiver.got.append(got)
+                time.sleep(wait_s)
                 if go is not None:
                     go.wait(60.0)
                 status = receiver.answers.pop(0) if receiver.answers else 204
