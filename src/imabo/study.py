@@ -108,7 +108,7 @@ class Study(StudyFrames, Compared, StudyGoals):
             guardrail: Serves the control to everyone when tuned is worse by more than its margin.
             clock: Seconds as a float; a simulation may count rounds instead.
             if_changed: ``"error"`` is ``StudyExists``, which names the difference and what
-                ``"update"`` would do: change what can be changed (the space, ``window_s``).
+                ``"update"`` would do: change what can be changed (see ``update``).
                 ``"keep"`` goes on with the study as it is, and says so in the log.
             revision: Of this declaration, a whole number that grows, such as a build number: an
                 older one never replaces a newer one.
