@@ -33,6 +33,7 @@ LAYERS: list[set[str]] = [
     {"policies", "oracles", "stores"},
     {
         "checks",
+        "columns",
         "compared",
         "control",
         "defaults",

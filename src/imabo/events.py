@@ -15,6 +15,7 @@ EventKind = Literal[
     "created", "state", "arm", "arms", "space", "settings", "drift", "control", "rolled back",
     "resumed", "infeasible", "feasible",
 ]  # fmt: skip
+_LINES: Final = 6  # differences of spaces that the words of an event name
 RolloutKind = Literal["control", "rolled back", "resumed"]
 
 
@@ -32,6 +33,9 @@ class Event:
 
     The data of ``arms``: the new arms are those from ``first`` to ``last`` (None when there are
     none), and ``resumed`` are the ids of arms that became active again.
+
+    The data of ``space``: the new ``space``, and ``difference``, a line for each parameter, choice
+    or clause that was added, removed or changed (none in events of older versions).
 
     The data of ``settings``, and of ``space`` where both changed: ``before`` and ``after`` have
     those that changed, and ``declared`` is true when ``create`` declared it so.
@@ -58,7 +62,7 @@ class Event:
         if self.kind == "created":
             return "the study was created"
         if self.kind == "space":
-            return "; ".join(["the space changed", *_settings(data)])
+            return "; ".join([_space(data), *_settings(data)])
         if self.kind == "settings":
             return "; ".join(_settings(data)) or "the settings were declared as they are"
         if self.kind == "arm":
@@ -77,6 +81,15 @@ class Event:
         before, after = data["before"], data["after"]
         way = "fell" if after < before else "rose"
         return f"{_what(data)} {way} from {before:.3g} to {after:.3g}"
+
+
+def _space(data: Mapping[str, Any]) -> str:
+    lines = data.get("difference") or []  # none in what an older version wrote
+    if not lines:
+        return "the space changed"
+    n_more = len(lines) - _LINES
+    more = [f"and {n_more} more"] if n_more > 0 else []
+    return f"the space changed: {'; '.join([*lines[:_LINES], *more])}"
 
 
 def _settings(data: Mapping[str, Any]) -> list[str]:

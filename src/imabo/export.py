@@ -14,10 +14,10 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
 from imabo.arms import Pull
+from imabo.columns import parameters_of, tables_of, write_parquet
 from imabo.documents import own_key
 from imabo.engine.declaring import ALL_CHANGES, first_settings
 from imabo.errors import InvalidSetting
-from imabo.frames import parameters_of, tables_of, write_parquet
 from imabo.spelling import closest
 from imabo.stores.base import ArmRecord, LogEntry, Store
 

@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from os import PathLike
-from typing import IO, TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, overload
+from typing import Any, Self, TypeAlias, TypeVar, cast, overload
 
 from imabo import checks
 from imabo.arms import ActiveSet, Arm, Pull
@@ -23,7 +22,6 @@ from imabo.engine.requests import Asked, Request, Reward
 from imabo.errors import ImaboError, KeyConflict
 from imabo.evaluation import Guardrail
 from imabo.events import Event, events_of
-from imabo.export import export
 from imabo.frames import StudyFrames
 from imabo.objective import Objective, Signal
 from imabo.oracles.base import Oracle
@@ -33,9 +31,6 @@ from imabo.settings import check_count
 from imabo.space import Space
 from imabo.stores import Store
 from imabo.study_goals import StudyGoals
-
-if TYPE_CHECKING:
-    from imabo.insight.plots import Plots
 
 T = TypeVar("T")
 Signals: TypeAlias = Mapping[str, float] | None
@@ -113,7 +108,7 @@ class Study(StudyFrames, Compared, StudyGoals):
             guardrail: Serves the control to everyone when tuned is worse by more than its margin.
             clock: Seconds as a float; a simulation may count rounds instead.
             if_changed: ``"error"`` is ``StudyExists``, which names the difference and what
-                ``"update"`` would do: change what can be changed (the space, ``window_s``).
+                ``"update"`` would do: change what can be changed (see ``update``).
                 ``"keep"`` goes on with the study as it is, and says so in the log.
             revision: Of this declaration, a whole number that grows, such as a build number: an
                 older one never replaces a newer one.
@@ -364,14 +359,6 @@ class Study(StudyFrames, Compared, StudyGoals):
             yield from page
             after = int(page[-1].id.rpartition("-")[2])
 
-    def export(self, target: str | PathLike[str] | IO[Any], format: str | None = None) -> None:  # noqa: A002
-        """Write the study to a file: JSON lines (the whole log), CSV or Parquet (a row a pull).
-
-        The lines hold all that happened; ``Study.replay`` reads them. ``target`` is a path or an
-        open file; ``format`` (``jsonl``, ``csv``, ``parquet``), what the path ends with.
-        """
-        export(self, self.store, target, format)
-
     def refresh(self) -> None:
         """Bring the view up to date with what other processes did; reads do this by themselves."""
         with self._lock:
@@ -381,13 +368,6 @@ class Study(StudyFrames, Compared, StudyGoals):
         """What a function makes of the view (``study.read(len)``), while nothing changes it."""
         with self._lock:
             return reader(self._live().replica.view)
-
-    @property
-    def plot(self) -> Plots:
-        """The study's figures, as ``study.plot.reward()``; needs ``pip install "imabo[plot]"``."""
-        from imabo.insight.plots import Plots
-
-        return Plots(self)
 
     def use_proposer(self, proposer: Proposer | None) -> None:
         """Take proposals from a worker, so that no ``ask`` waits; known arms when none is ready."""

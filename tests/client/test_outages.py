@@ -216,7 +216,7 @@ def test_under_random_faults_everything_counts_once(make_client: MakeClient) -> 
         direct = make_client(server.url).create("s", Space(x=Float(0, 1)), seed=1)
         proxy = Proxy(server.url, at_random(seed=7, share=0.3))
         with listening(proxy) as url:
-            client = make_client(url, timeout_s=2.0, retries=8)
+            client = make_client(url, timeout_s=20.0, retries=8)
             study = client.study("s")
             told: dict[str, float] = {}
             n_asked = 0

@@ -35,3 +35,20 @@ def test_the_demo_page_names_the_seed_that_the_demo_takes() -> None:
     assert f"you see seed {TYPICAL_SEED}" in text
     picture = (DOCS / "images" / "demo.svg").read_text(encoding="utf-8")
     assert f"seed {TYPICAL_SEED}: 3,000 requests" in picture
+
+
+def test_the_first_pages_lead_to_every_guide() -> None:
+    for page in ("README.md", "docs/index.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        missing = [
+            one.name for one in (DOCS / "guides").glob("*.md") if f"guides/{one.name})" not in text
+        ]
+        assert missing == [], page
+
+
+def test_the_table_of_layers_has_every_module() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    layers = text.partition("## Layers")[2].partition("The core imports")[0]
+    parts = [one for one in (ROOT / "src/imabo").iterdir() if not one.name.startswith(("_", "py."))]
+    assert len(parts) > 40
+    assert [one.name for one in parts if not re.search(rf"`{one.stem}[`/]", layers)] == []

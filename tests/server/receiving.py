@@ -29,15 +29,19 @@ class Received:
 class Receiver:
     """Takes what is sent to it until ``close``; ``answers`` says with which status.
 
-    Its statuses are used up one by one; then it answers 204.
+    Its statuses are used up one by one; then it answers 204. With ``go``, it answers when that is
+    set.
     """
 
     def __init__(
-        self, *answers: int, wait_s: float = 0.0, tls: ssl.SSLContext | None = None
+        self,
+        *answers: int,
+        wait_s: float = 0.0,
+        go: threading.Event | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.got: list[Received] = []
         self.answers = list(answers)
-        self._let_go = threading.Event()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -45,7 +49,9 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 got = Received(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
                 receiver.got.append(got)
-                receiver._let_go.wait(wait_s)
+                time.sleep(wait_s)
+                if go is not None:
+                    go.wait(60.0)
                 status = receiver.answers.pop(0) if receiver.answers else 204
                 self.send_response(status)
                 if status in (301, 302, 307):
@@ -73,12 +79,7 @@ class Receiver:
         """The kinds of the events that came."""
         return [one.event["kind"] for one in list(self.got)]
 
-    def let_go(self) -> None:
-        """Answer at once from now on, also those that wait for an answer."""
-        self._let_go.set()
-
     def close(self) -> None:
-        self.let_go()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -25,7 +25,11 @@ def test_changes_by_hand_are_told_in_order(api: Api) -> None:
         ("created", "the study was created"),
         ("arm", "arm 1 was added by hand"),
         ("state", "arm 1 was paused"),
-        ("space", "the space changed"),
+        (
+            "space",
+            "the space changed: parameter 'model' is removed; parameter 'x': its range 0.0 to 1.0 "
+            "becomes 0.0 to 2.0",
+        ),
     ]
     assert events[0]["at"] == api.read()["created_at"]
     assert events[2]["data"] == {"arm": 1, "state": "paused"}

@@ -45,7 +45,7 @@ def play(study: Study, rounds: int, after: Callable[[], None] = lambda: None) ->
     return reasons
 
 
-def until(true: Callable[[], object], seconds: float = 30.0) -> None:
+def until(true: Callable[[], object], seconds: float = 120.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:

@@ -12,7 +12,7 @@ from tests.server.running import RunningServer
 # Served as it is compiled: a browser has no file system and no packages.
 PROGRAM = """async ([url, name]) => {
   const { Client, choice } = await import("/trial/index.js");
-  window.client = new Client(url, { retries: 0, log: () => undefined });
+  window.client = new Client(url, { retries: 0, timeoutS: 30, log: () => undefined });
   window.study = await client.create(name, { model: choice(["small", "large"]) });
   const pull = await study.ask({ key: "request-1", context: { page: location.pathname } });
   await study.tell(pull.id, 1);
@@ -25,7 +25,7 @@ AWAY = """async () => {
   return [client.nWaiting, pull.reason];
 }"""
 BACK = """async () => {
-  const isSent = await client.flush(20);
+  const isSent = await client.flush(60);
   return [isSent, client.nWaiting, (await study.facts()).n_rewards];
 }"""
 

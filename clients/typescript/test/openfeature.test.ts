@@ -85,7 +85,7 @@ describe("flags", () => {
         resolve(model);
       });
     });
-    await client.flush(20);
+    await client.flush(60);
     const pull = await pullOf(study.name, "r-1");
     expect([pull.config.model, pull.context]).toEqual([found, {
       targeting_key: "user-3",
@@ -187,7 +187,7 @@ describe("events", () => {
     flags.track("thumbs_up", { targetingKey: "two" });
     flags.track("cost", { targetingKey: "two" }, { value: 3 });
     flags.track("visited", { targetingKey: "two" }, { value: 0 });
-    await client.flush(20);
+    await client.flush(60);
     const [one, two] = [await pullOf(study.name, "one"), await pullOf(study.name, "two")];
     expect([one.reward, two.reward, two.signals]).toEqual([0.25, 1, { cost: 3 }]);
     expect([client.nRefused, quietly]).toEqual([0, []]);
@@ -200,7 +200,7 @@ describe("events", () => {
     // By the pull's id, where the context names nobody.
     const whole = await flags.getObjectDetails(study.name, {}, {});
     flags.track("reward", {}, { value: 0.75, pull: whole.flagMetadata["pull"] as string });
-    await client.flush(20);
+    await client.flush(60);
     const told = await client.request("get", "/v1/pulls/{pull}", {
       path: { pull: whole.flagMetadata["pull"] as string },
     });
@@ -220,7 +220,7 @@ describe("events", () => {
     flags.track("reward", { targetingKey: "r" }, { value: 1 });
     flags.track("reward", { targetingKey: "s" }, { value: 0.5, study: two.name });
     flags.track("reward", { targetingKey: "t" }, { value: 0.25 });
-    await client.flush(20);
+    await client.flush(60);
     const rewards = async (name: string, keys: string[]) =>
       Promise.all(keys.map(async (key) => (await pullOf(name, key)).reward));
     expect(await rewards(one.name, ["r", "s", "t"])).toEqual([1, null, 0.25]);
@@ -229,7 +229,7 @@ describe("events", () => {
     // Another process resolved its flags: whichever study knows the key takes the reward.
     await two.ask({ key: "elsewhere" });
     flags.track("reward", { targetingKey: "elsewhere" }, { value: 1 });
-    await client.flush(20);
+    await client.flush(60);
     expect([await rewards(two.name, ["elsewhere"]), client.nRefused]).toEqual([[1], 1]);
   });
 });
@@ -252,7 +252,7 @@ test("without the service flags have their defaults, whole requests of them", as
     targetingKey: "two",
   });
   expect(other.reason).toBe("SPLIT");
-  await client.flush(20);
+  await client.flush(60);
   expect((await study.facts()).n_rewards).toBe(0);
   await until(() => states.join() === "ready,error,ready");
 });

@@ -74,7 +74,7 @@ export function fresh(): string {
 }
 
 /** Wait until it is so. */
-export async function until(check: () => boolean | Promise<boolean>, seconds = 20): Promise<void> {
+export async function until(check: () => boolean | Promise<boolean>, seconds = 60): Promise<void> {
   const endsAt = Date.now() + 1000 * seconds;
   while (!(await check())) {
     if (Date.now() > endsAt) throw new Error(`not within ${seconds} s: ${check}`);

@@ -268,7 +268,8 @@ class StudyLoop:
         yield from self._tell_signals(Reward(None, pull_id, key, part, given), wait)
 
     def _tell_signals(self, told: Reward, wait: bool) -> Steps[None]:
-        check_any(told.pull_id, told.key)
+        if told.pull_id is None:
+            check_any(None, told.key)
         signals, address = checked_signals(told.signals), self._address_of(told)
         reward = None
         if told.reward is not None or not signals:
@@ -342,7 +343,8 @@ class StudyLoop:
 
     def _to_send(self, told: Reward) -> Steps[tuple[str, float | None]]:
         """The address of a reward and its value; None if it waits already, or is a default's."""
-        check_any(told.pull_id, told.key)
+        if told.pull_id is None:
+            check_any(None, told.key)
         value = yield from self._in_range(told.reward)
         address = self._address_of(told)
         if address is None:
@@ -377,7 +379,8 @@ class StudyLoop:
 
     def _parts(self, told: Reward) -> Steps[list[tuple[str, float]]]:
         """A report with signals for a batch, which takes each part by itself."""
-        check_any(told.pull_id, told.key)
+        if told.pull_id is None:
+            check_any(None, told.key)
         signals, address, reward = checked_signals(told.signals), self._address_of(told), None
         if told.reward is not None or not signals:
             reward = yield from self._in_range(told.reward)

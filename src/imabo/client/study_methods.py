@@ -15,13 +15,7 @@ from imabo.client.answers import RemoteFacts
 from imabo.client.http import SPOOLED, Call, json_of, path_of
 from imabo.client.steps import Steps, T, shared, worked
 from imabo.client.study_loop import MOST_PULLS, StudyLoop
-from imabo.documents import stamp
-from imabo.engine.declaring import checked_settings
-from imabo.engine.naming import check_any, check_named, check_part
-from imabo.errors import InvalidSetting, UnknownArm
-from imabo.events import Event
-from imabo.export import copy_export, export_format
-from imabo.frames import (
+from imabo.columns import (
     Columns,
     Table,
     arrow_of,
@@ -33,6 +27,12 @@ from imabo.frames import (
     tables_of,
     write_parquet,
 )
+from imabo.documents import stamp
+from imabo.engine.declaring import checked_settings
+from imabo.engine.naming import check_any, check_named, check_part
+from imabo.errors import InvalidSetting, UnknownArm
+from imabo.events import Event
+from imabo.export import copy_export, export_format
 from imabo.frontier import Frontier
 from imabo.recommend import Best
 from imabo.settings import check_count, check_fraction

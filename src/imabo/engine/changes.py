@@ -15,6 +15,7 @@ from imabo.errors import InvalidSetting, UnknownArm
 from imabo.objective import check_prices, objective_document
 from imabo.oracles.base import Proposal
 from imabo.space import Space
+from imabo.space.difference import space_difference
 from imabo.stores.base import ArmRecord, Change, NewArm, Settings, StudyRecord
 from imabo.stores.records import SPARE
 from imabo.stores.signalling import kept_banks
@@ -64,7 +65,7 @@ class Changes:
         before, after = _changed(snapshot.study, settings)
         if "reward_range" in after and snapshot.totals.n_rewards:
             raise _fixed_range(after["reward_range"], snapshot.totals.n_rewards)
-        wanted = None if space is None else space.to_dict()
+        wanted = snapshot.space if space is None else space.to_dict()
         data: dict[str, Any] = {"before": before, "after": after} if after else {}
         if declared is not None:
             data = {"before": {}, "after": {}, "declared": True} | data
@@ -81,7 +82,8 @@ class Changes:
         n_arms = sum(states.get(arm.id, (arm.state, None))[0] != "retired" for arm in snapshot.arms)
         totals = snapshot.totals
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
-        data = {"space": wanted, **({} if not after else data)}
+        difference = space_difference(snapshot.space, wanted)
+        data = {"space": wanted, "difference": difference, **({} if not after else data)}
         data |= {"declared": True} if declared is not None else {}
         told: dict[str, Any] = {"settings": kept, "declared": declared, "banks": banks}
         change = Change("space", data, states, space=wanted, restart=restart, **told)

@@ -91,7 +91,10 @@ class DeclaringCases(StudyCases):
         assert (again.space, again.window_s, again.n_rewards) == (letters("b", "c"), 60.0, 6)
         event = again.events()[-1]
         assert (event.kind, event.data["declared"]) == ("space", True)
-        assert str(event) == "the space changed; window_s changed from None to 60.0"
+        assert str(event) == (
+            "the space changed: parameter 'letter': the choice 'c' is added; parameter 'letter': "
+            "the choice 'a' is removed; window_s changed from None to 60.0"
+        )
         states = {arm.config["letter"]: arm.state for arm in again.arms()}
         assert (states["a"], states["b"]) == ("retired", "active")
         # Declared once more, nothing happens.

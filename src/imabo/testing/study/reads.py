@@ -121,11 +121,16 @@ class ReadCases(StudyCases):
             "arm 1 was paused",
             "arm 1 was resumed",
             "arm 1 was retired",
-            "the space changed",
+            "the space changed: parameter 'letter': the choice 'c' is added; parameter 'letter': "
+            "the choice 'a' is removed",
         ]
         assert events[1].data == {"arm": 1, "config": {"letter": "a"}}
         assert events[2].data == {"arm": 1, "state": "paused"}
-        assert events[5].data == {"space": letters("b", "c").to_dict()}
+        changes = ["the choice 'c' is added", "the choice 'a' is removed"]
+        assert events[5].data == {
+            "space": letters("b", "c").to_dict(),
+            "difference": [f"parameter 'letter': {change}" for change in changes],
+        }
         assert events[0].at == study.created_at
         assert [event.at for event in events] == sorted(event.at for event in events)
 
