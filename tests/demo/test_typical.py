@@ -35,7 +35,7 @@ def test_the_middle_run_is_the_median_and_the_lower_one_of_an_even_number() -> N
 def test_seeds_are_played_and_the_one_in_the_middle_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    main(["choose", "--seeds", "3", "--rounds", "100"])
+    main(["choose", "--seeds", "3", "--rounds", "40"])
     lines = capsys.readouterr().out.splitlines()
     rates = {line.split(":")[0]: line.split()[2] for line in lines[:3]}
     middle_one = sorted(rates.items(), key=lambda item: item[1])[1]
@@ -44,11 +44,11 @@ def test_seeds_are_played_and_the_one_in_the_middle_is_named(
 
 def test_a_run_is_drawn_with_both_lines_and_what_happened(tmp_path: Path) -> None:
     out = tmp_path / "images" / "demo.svg"
-    main(["picture", "--seed", "1", "--rounds", "200", "--out", str(out)])
+    main(["picture", "--seed", "1", "--rounds", "100", "--out", str(out)])
     root = ET.fromstring(out.read_text(encoding="utf-8"))
     assert {line.get("id") for line in root.iter(f"{SVG}polyline")} == {"tuned", "control"}
     words = " ".join("".join(text.itertext()) for text in root.iter(f"{SVG}text"))
-    for one in ("seed 1: 200 requests", "a model gets worse", "a new model ships", "as today"):
+    for one in ("seed 1: 100 requests", "a model gets worse", "a new model ships", "as today"):
         assert one in words
 
 

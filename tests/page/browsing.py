@@ -10,7 +10,14 @@ from typing import Any, Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    sync_playwright,
+)
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -55,13 +62,21 @@ class Watch:
         self.strangers: list[str] = []
         self.allowed: set[str] = set()  # parts of messages that a test brings about itself
         self._url = url
-        page.on("console", self._said)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", self._asked)
+        self._page = page
+        self._heard: dict[Any, Any] = {
+            "console": self._said,
+            "pageerror": self._failed,
+            "request": self._asked,
+        }
+        for event, heard in self._heard.items():
+            page.on(event, heard)
 
     def _said(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and not any(part in message.text for part in self.allowed):
+        if message.type == "error":
             self.errors.append(message.text)
+
+    def _failed(self, error: Error) -> None:
+        self.errors.append(str(error))
 
     def _asked(self, request: Request) -> None:
         if not request.url.startswith((f"{self._url}/", "data:", "blob:")):
@@ -71,10 +86,56 @@ class Watch:
         """Accept that the browser notes answers with these statuses, which the test provokes."""
         self.allowed |= {f"the server responded with a status of {one} " for one in statuses}
 
+    def end(self) -> None:
+        """Watch no longer."""
+        for event, heard in self._heard.items():
+            self._page.remove_listener(event, heard)
+
     def check(self) -> None:
         """Fail when something happened that must not."""
-        assert not self.errors, self.errors
+        # Only now: what a test allows may have been said before it came to say so.
+        errors = [said for said in self.errors if not any(part in said for part in self.allowed)]
+        assert not errors, errors
         assert not self.strangers, self.strangers
+
+
+class Pages:
+    """Pages of a browser that one test has after another: to start one takes two seconds of work.
+
+    What a page has loaded is kept for the next test, what it has stored is not. A test that opens
+    several pages has a context for each, and a test that fails leaves none behind.
+
+    Args:
+        browser: The browser.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._free: dict[str, list[Page]] = {}
+
+    @contextmanager
+    def watched_page(self, url: str, **options: Any) -> Iterator[tuple[Page, Watch]]:
+        """A page of a server as if it was fresh, checked when it is left."""
+        settings: dict[str, Any] = {"viewport": WIDE, "base_url": url} | options
+        free = self._free.setdefault(repr(sorted(settings.items())), [])
+        page = free.pop() if free else self._browser.new_context(**settings).new_page()
+        page.set_default_timeout(40_000)
+        watch = Watch(page, url)
+        try:
+            yield page, watch
+            watch.check()
+        except BaseException:
+            page.context.close()
+            raise
+        watch.end()
+        try:
+            page.evaluate("localStorage.clear(); sessionStorage.clear()")
+            page.emulate_media(color_scheme=options.get("color_scheme"))
+            page.goto("/static/icon.svg")  # of the same site, so that its process stays
+        except Error:  # its server is gone, and nobody asks for such a page again
+            page.context.close()
+        else:
+            free.append(page)
 
 
 @contextmanager

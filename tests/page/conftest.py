@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.page.browsing import Watch, running_browser, watched_page
+from tests.page.browsing import Pages, Watch, running_browser
 from tests.page.studies import STRANGE, STRANGE_SPACE, assistant
 from tests.server.calls import Api
 from tests.server.running import RunningServer
@@ -71,13 +71,19 @@ def api(http: httpx.Client, request: pytest.FixtureRequest) -> Api:
     return assistant(http, request.node.name[:200], 60)
 
 
+@pytest.fixture(scope="package")
+def pages(browser: Browser) -> Pages:
+    """Those that tests share."""
+    return Pages(browser)
+
+
 @pytest.fixture
-def open_page(browser: Browser, server: RunningServer) -> Iterator[OpenPage]:
+def open_page(pages: Pages, server: RunningServer) -> Iterator[OpenPage]:
     """Opens pages of the open server, or of another; each is checked at the end of the test."""
-    with ExitStack() as pages:
+    with ExitStack() as stack:
 
         def opened(path: str = "/", url: str | None = None, **options: Any) -> tuple[Page, Watch]:
-            page, watch = pages.enter_context(watched_page(browser, url or server.url, **options))
+            page, watch = stack.enter_context(pages.watched_page(url or server.url, **options))
             page.goto(path)
             return page, watch
 
