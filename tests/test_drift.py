@@ -289,16 +289,22 @@ class TestTryingAgain:
             arms.count_reward(0, reward, was_pending=True)
         return arms
 
-    def rounds_of(self, arms: ActiveSet, n: int, served: int = 4) -> dict[int, int]:
+    def rounds_of(
+        self, arms: ActiveSet, n: int, served: int = 4, reward: float = 0.0
+    ) -> dict[int, int]:
         """The rounds, by their numbers, in which something is tried again, with the row."""
         found = {}
         give(arms, served, 1, 1)
-        for _ in range(n // 10):
+        for _ in range(n // 4):
             row = Informed().tried_again(arms)
             if row is not None:
                 found[arms.totals.n_pulls + 1] = row
-            to_next = 10 - (arms.totals.n_pulls + 1) % 10
+                give(arms, row, 1, reward)
+            to_next = 4 - (arms.totals.n_pulls + 1) % 4
             give(arms, served, to_next, 0.75 * to_next)
+            memory = arms.memory
+            if memory is not None and arms.totals.n_rewards >= memory.due_at:
+                arms.put_memory(remember(arms))
         return found
 
     def test_now_and_then_a_value_that_was_left_out_is_tried(self) -> None:
@@ -307,19 +313,35 @@ class TestTryingAgain:
         assert 4 <= len(found) <= 40  # of 4,000 rounds
         assert set(found.values()) <= {0, 1, 2}
 
-    def test_the_further_behind_the_rarer(self) -> None:
-        def n_tries(mean: float) -> int:
-            arms = ActiveSet.from_rewards(
-                MODELS,
-                [
-                    ({"model": "a", "x": 0.1}, _rewards(100, mean)),
-                    ({"model": "b", "x": 0.1}, _rewards(100, 0.75)),
-                ],
-            )
-            arms.put_memory(remember(arms))
-            return len(self.rounds_of(arms, 4000, served=1))
+    def test_of_many_each_has_its_turn(self) -> None:
+        space = Space(model=Choice(*"abcdefghijkl"))
+        configs: list[Config] = [{"model": name} for name in "abcdefghijkl"]
+        arms = ActiveSet.from_rewards(space, [(config, [1.0, 0.0] * 10) for config in configs])
+        arms.put_memory(remember(arms))
+        give(arms, 4, 300, 225)
+        tried = Counter(self.rounds_of(arms, 4000).values())
+        assert set(tried) == set(range(12)) - {4}
+        assert max(tried.values()) <= 3 * min(tried.values())
 
-        assert n_tries(0.65) > 3 * n_tries(0.1) > 0
+    def test_what_is_tried_anyway_is_not_tried_again(self) -> None:
+        arms = self.left_out()
+        found: dict[int, int] = {}
+        for _ in range(20):
+            found |= self.rounds_of(arms, 200)
+            give(arms, 0, 1, 0)
+        assert len(found) <= 3
+
+    def test_what_was_unlucky_and_is_not_the_best_either_is_left_alone(self) -> None:
+        def n_tries(now: float) -> int:
+            configs: list[Config] = [{"model": "a", "x": 0.1}, {"model": "b", "x": 0.1}]
+            arms = ActiveSet.from_rewards(MODELS, [(configs[0], [0.0] * 8), (configs[1], [1.0])])
+            arms.put_memory(remember(arms))
+            give(arms, 1, 999, 800)
+            give(arms, 0, 30, 30 * now)
+            return len(self.rounds_of(arms, 200, served=1, reward=now))
+
+        assert n_tries(0.5) <= 1
+        assert n_tries(0.9) >= 20  # every fourth round
 
     def test_never_one_that_is_not_served_at_all(self) -> None:
         arms = self.left_out()

@@ -15,77 +15,86 @@ from imabo.policies.counts import expected_means, prior_counts
 from imabo.pricing import is_worth_a_try
 from imabo.space import Choice
 
-_EVERY: Final = 240  # rounds between two tries of a part that is half a standard deviation behind
-_LEAST, _MOST = 0.5, 4.0  # of that, for parts that are closer and for those further behind
-_STEP: Final = 20  # rounds between two tries of any part, at least
-_SHIFT: Final = 5  # steps between the turns of two parts
-_SURPRISE: Final = 1.0  # standard errors above expectation from which a part is tried every step
+_EVERY: Final = 250  # rewards without one of its own, about, after which a part is due
+_APART: Final = 60  # rounds between two tries of parts that are due, at least
+_STEP: Final = 20  # rounds between two tries of a part that surprises ...
+_SOON: Final = 4  # ... and of one that is striking
+_SURPRISE, _STRIKING = 1.0, 2.0  # standard errors above expectation from which on a part is that
+_HOPE: Final = 1.0  # standard errors within which it must be the best, or is left alone
 _RECENT: Final = 250  # rewards that are looked at, about
 _CALM: Final = 2000  # rewards after a change until another is as unlikely as ever ...
-_RESTLESS: Final = 0.25  # ... and how much sooner parts are tried at first
-_SERVED: Final = 0.05  # share of them from which on a part counts as served
+_RESTLESS: Final = 0.25  # ... and how much sooner parts are due at first
+_SERVED: Final = 0.05  # share of them from which on a part counts as served ...
+_MAJOR: Final = 0.3  # ... and needs no more tries, however striking it is
 _FEWEST_BEFORE: Final = 2.0  # rewards of a part, below which there is nothing to surprise
 _MOST_VALUES: Final = 12  # of a choice with more, the values that have an arm are the parts
 _STRETCHES: Final = 3  # parts of a number
-_TINY: Final = 1e-300
+_GOLDEN: Final = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples come by all places, evenly
 
 
 def probe(arms: ActiveSet, trust: float, limit: float) -> int | None:
     """The row to try again in this round, or None; eq. (probe).
 
-    Of the parts that recent requests left out it is the one that did better than its earlier
-    rewards said, where there is one, and otherwise one whose turn it is: the further behind a part
-    is, the rarer, because what would make it the best would show in fewer tries. Of its arms it is
-    the one with the highest expected mean.
+    Of the parts that are hardly served it is the one that did better than its earlier rewards
+    said, and may be the best by now, where there is one; otherwise one that nobody has tried for
+    long. Of its arms it is the one with the highest expected mean.
     """
     memory, turn = arms.memory, arms.totals.n_pulls + 1
-    if memory is None or not memory.moments or turn % _STEP:
+    if memory is None or not memory.moments or turn % _SOON:
         return None
-    ages = arms.totals.n_rewards - np.array(memory.moments)
-    old_enough = np.flatnonzero(ages >= _RECENT)
-    place = int(old_enough[-1]) if len(old_enough) else 0
-    k = memory.n_rows
+    n_rewards, k = arms.totals.n_rewards, memory.n_rows
     parts, servable = _parts(arms, k), arms.servable[:k]
-    recent = arms.n_rewards[:k] - memory.counts[place]
-    is_left_out = (recent @ parts < _SERVED * recent.sum()) & (servable @ parts)
-    if not is_left_out.any():
+    recent = arms.n_rewards[:k] - memory.counts[_newest(memory, n_rewards - _RECENT)]
+    shares = recent @ parts / max(float(recent.sum()), 1.0)
+    may_be_tried = (shares < _MAJOR) & (servable @ parts)
+    if not may_be_tried.any():
         return None
     expected = expected_means(arms, prior_counts(arms, trust, limit))
-    means = expected[:k]
-    means = np.where(servable, means, -np.inf)
+    means = np.where(servable, expected[:k], -np.inf)
     if arms.spending is not None:
         # What is too dear to be served, however good it turned out to be, is not tried.
-        is_left_out &= (servable & is_worth_a_try(arms, expected)[:k]) @ parts
-        if not is_left_out.any():
+        may_be_tried &= (servable & is_worth_a_try(arms, expected)[:k]) @ parts
+    surprise = np.where(may_be_tried, _surprise(arms, memory, parts, means.max()), -np.inf)
+    if surprise.max() < _STRIKING:
+        if turn % _STEP:
             return None
-    surprise = np.where(is_left_out, _surprise(arms, memory, parts), -np.inf)
-    part = int(surprise.argmax())
-    if surprise[part] < _SURPRISE:
-        behind = means.max() - np.where(parts, means[:, None], -np.inf).max(axis=0)
-        behind = np.where(is_left_out, behind, 0.0)
-        due = is_left_out & _is_due(turn // _STEP, behind, memory, arms.totals.n_rewards)
-        if not due.any():
-            return None
-        part = int(due.argmax())
-    return int(np.where(parts[:, part], means, -np.inf).argmax())
+        is_left_out = may_be_tried & (shares < _SERVED)
+        surprise = np.where(is_left_out, surprise, -np.inf)
+        if surprise.max() < _SURPRISE:
+            calm = _calm(memory, n_rewards)
+            since = arms.n_rewards[:k] - memory.counts[_newest(memory, n_rewards - _EVERY * calm)]
+            due = np.flatnonzero(is_left_out & (since @ parts < 1.0))
+            if not len(due) or not _is_time(turn, _APART * calm):
+                return None
+            # Where more are due than can be tried, each has its turn.
+            surprise[due[int(len(due) * (turn // _STEP * _GOLDEN % 1.0))]] = np.inf
+    return int(np.where(parts[:, surprise.argmax()], means, -np.inf).argmax())
 
 
-def _is_due(step: int, behind: Floats, memory: Memory, n_rewards: int) -> NDArray[np.bool_]:
-    """Of which parts it is the turn, by how far they are behind the best arm."""
-    (_, (variance,)) = predict(memory, np.zeros(1), np.zeros(1), 1.0)
-    often = np.clip(behind * behind / (0.25 * max(variance, _TINY)), _LEAST, _MOST)
-    steps = _EVERY / _STEP * often
-    if memory.since is not None:  # what has changed once changes again
-        calm = (n_rewards - memory.since["noticed"]) / _CALM
-        steps *= min(max(math.sqrt(max(calm, 0.0)), _RESTLESS), 1.0)
-    turns = step + _SHIFT * np.arange(len(steps))
-    return np.asarray(turns // steps > (turns - 1) // steps)
+def _newest(memory: Memory, n_rewards: float) -> int:
+    """The place of the newest moment at which there were no more rewards than that."""
+    return max(int(np.searchsorted(memory.moments, n_rewards, side="right")) - 1, 0)
 
 
-def _surprise(arms: ActiveSet, memory: Memory, parts: NDArray[np.bool_]) -> Floats:
+def _calm(memory: Memory, n_rewards: int) -> float:
+    """1 in a world that stands still, less soon after a change: what changed once does so again."""
+    if memory.since is None:
+        return 1.0
+    calm = (n_rewards - memory.since["noticed"]) / _CALM
+    return min(max(math.sqrt(max(calm, 0.0)), _RESTLESS), 1.0)
+
+
+def _is_time(turn: int, apart: float) -> bool:
+    """Whether so many rounds have gone by again since the step before."""
+    return turn // apart > (turn - _STEP) // apart
+
+
+def _surprise(arms: ActiveSet, memory: Memory, parts: NDArray[np.bool_], best: float) -> Floats:
     """By how many standard errors each part has done better than expected, since any moment.
 
-    Its arms count together: those of a part that was given up early have few rewards each.
+    Its arms count together: those of a part that was given up early have few rewards each. What is
+    clearly below the best all the same surprises nobody: it was unlucky before, and would be tried
+    for ever. Where it is known how many rewards are on their way, they are waited for.
     """
     k = memory.n_rows
     n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0) @ parts
@@ -94,8 +103,11 @@ def _surprise(arms: ActiveSet, memory: Memory, parts: NDArray[np.bool_]) -> Floa
     sums = (arms.unit_sums()[:k] - memory.sums) @ parts
     means, noise = predict(memory, n_old, old_sums, 1.0)
     spread = np.sqrt(noise * n * (1.0 + n / (n_old + 1.0)))
-    is_known = (n_old >= _FEWEST_BEFORE) & (spread > 0.0)
-    errors = np.divide(sums - n * means, spread, out=np.zeros_like(spread), where=is_known)
+    may_be_best = sums + _HOPE * np.sqrt(noise * n) >= n * best
+    counts = (n_old >= _FEWEST_BEFORE) & (spread > 0.0) & may_be_best
+    if arms.has_window:
+        counts &= n >= arms.n_pending[:k] @ parts
+    errors = np.divide(sums - n * means, spread, out=np.zeros_like(spread), where=counts)
     return np.asarray(errors.max(axis=0))
 
 
