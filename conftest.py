@@ -97,6 +97,7 @@ GROUPS: Final = {
     "tests/oracles/test_tabpfn_network.py": "torch",
     "tests/bench/methods/": "torch",
     "tests/litellm/": "litellm",
+    "tests/gateway/test_clients.py": "litellm",
     "tests/typescript/": "typescript",
 }
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.
@@ -122,6 +123,7 @@ STEPS: Final = {
     "tests/oracles/test_unseen.py::test_a_new_value": (3, 0),
     "tests/client/test_contract.py::TestAsyncRemoteStudy": (2, 0),
     "tests/client/test_contract.py::TestRemoteStudy": (2, 1),
+    "tests/postgres/test_contract.py::TestPostgresStudy": (2, 0),
 }
 
 _running: list[str] = []  # the test that runs now

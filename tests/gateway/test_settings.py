@@ -166,7 +166,7 @@ def test_the_command_serves_until_it_is_told_to_stop(path: Path) -> None:
         assert answer.status_code == 200
         process.send_signal(signal.SIGTERM)
         lines = process.stderr.read().splitlines()
-        assert process.wait(10.0) == 0
+        assert process.wait(60.0) == 0
     (line,) = [json.loads(one) for one in lines if '"pull"' in one]
     assert line["pull"] == answer.headers["x-imabo-pull"]
     assert line["input_tokens"] == 10

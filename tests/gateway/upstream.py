@@ -45,7 +45,7 @@ class Running:
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(10.0)
+        self._thread.join(60.0)
 
     def __enter__(self) -> Self:
         return self

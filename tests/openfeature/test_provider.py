@@ -232,7 +232,7 @@ def test_callers_at_once_get_one_pull_and_one_ask(
 
     def ask(**wanted: Any) -> Pull:
         asked.append(wanted["key"])
-        go.wait(10)
+        go.wait(60.0)
         return real(**wanted)
 
     monkeypatch.setattr(study, "ask", ask)
@@ -245,7 +245,7 @@ def test_callers_at_once_get_one_pull_and_one_ask(
         thread.start()
     go.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60.0)
     assert asked == ["request-1"]
     assert len(found) == 8
     assert all(one == found[0] for one in found)
@@ -293,7 +293,7 @@ def test_5_1_an_outage_is_one_event_and_so_is_its_end(
     away.is_away = False
     client.get_string_value("support-answers.model", "?", request("b"))
     assert client.get_provider_status() == ProviderStatus.READY
-    assert ready.wait(10)
+    assert ready.wait(60.0)
     assert [kind for kind, _ in seen] == ["error", "ready"]
     assert "the disk is full" in str(seen[0][1])
 
@@ -460,7 +460,7 @@ def test_an_awaited_request_that_is_cancelled_leaves_the_others_their_pull(
     real: Callable[..., Pull] = study.ask
 
     def ask(**wanted: Any) -> Pull:
-        go.wait(10)
+        go.wait(60.0)
         return real(**wanted)
 
     monkeypatch.setattr(study, "ask", ask)

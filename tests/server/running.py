@@ -72,7 +72,7 @@ class RunningServer:
     def stop(self) -> None:
         """Stop as on SIGTERM: what was accepted is committed."""
         self._server.should_exit = True
-        self._thread.join(10.0)
+        self._thread.join(60.0)
         if self._owns_store:
             self.store.close()
 

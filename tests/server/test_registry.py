@@ -32,7 +32,7 @@ def create(store: Store, name: str = "s", **settings: float) -> Study:
 
 def eventually(holds: Callable[[], bool]) -> None:
     """Wait for what another thread does."""
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 60.0
     while not holds():
         assert time.monotonic() < until, "it did not come to hold"
         time.sleep(0.01)
