@@ -97,6 +97,7 @@ GROUPS: Final = {
     "tests/oracles/test_tabpfn_network.py": "torch",
     "tests/bench/methods/": "torch",
     "tests/litellm/": "litellm",
+    "tests/gateway/test_clients.py": "litellm",
     "tests/typescript/": "typescript",
 }
 # Contracts that run in process with every case: elsewhere, with the first few cases of each check.
@@ -107,16 +108,22 @@ SPARSE: Final = {
     "tests/oracles/test_tabpfn.py::TestContract": 2,
 }
 
-# Of one check for many things, every second or third case, moved on by one from check to check, so
-# that all of them are met. `make test-long` has the others. Of the two clients, which share what is
+# Of one check for many things, every second case or fewer, moved on by one from check to check, so
+# that all of them are met: with several parameters, a step that none of their numbers is a multiple
+# of. `make test-long` has the others. Of the two clients, which share what is
 # not I/O, each has the checks that the other has not: they begin at different places.
 STEPS: Final = {
     "tests/bench/methods/test_contract.py": (3, 0),
     "tests/bench/problems/test_contract.py": (3, 0),
-    "tests/bench/problems/test_situations.py": (2, 0),
+    "tests/bench/problems/test_situations.py": (3, 0),
     "tests/insight/test_figures.py": (3, 0),
+    "tests/test_extremes.py::test_a_study_goes_on": (3, 0),
+    "tests/test_extremes.py::test_a_study_that_holds": (5, 0),
+    "tests/study/test_faults.py::test_a_failed_write": (3, 0),
+    "tests/oracles/test_unseen.py::test_a_new_value": (3, 0),
     "tests/client/test_contract.py::TestAsyncRemoteStudy": (2, 0),
     "tests/client/test_contract.py::TestRemoteStudy": (2, 1),
+    "tests/postgres/test_contract.py::TestPostgresStudy": (2, 0),
 }
 
 _running: list[str] = []  # the test that runs now

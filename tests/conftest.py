@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 # Without deadlines, which say more of the machine than of us.
-settings.register_profile("imabo", deadline=None)
+settings.register_profile("imabo", deadline=None, max_examples=50)
 settings.register_profile("fast", deadline=None, max_examples=25)
 settings.register_profile("long", deadline=None, max_examples=1000)  # pytest --hypothesis-profile
 settings.load_profile("imabo")

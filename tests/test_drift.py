@@ -210,7 +210,7 @@ class TestData:
 @pytest.mark.slow
 class TestStudies:
     @pytest.mark.slow
-    @pytest.mark.parametrize("seed", first(2, range(4)))
+    @pytest.mark.parametrize("seed", first(1, range(4)))
     @pytest.mark.parametrize("space", [MODELS, NAMES], ids=["many arms", "three arms"])
     def test_coins_that_stay_as_they_are_give_no_alarm(self, space: Space, seed: int) -> None:
         study = created(space, seed)
@@ -220,7 +220,7 @@ class TestStudies:
         # Most rewards still count: being served for having been lucky looks like a small fall.
         assert study.view.n_now.sum() > 0.6 * study.view.n_rewards.sum()
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", first(2, range(4)))
     def test_the_fall_of_a_value_is_found_and_named(self, seed: int) -> None:
         study = created(MODELS, seed)
         play(study, 600, by_model({"a": 0.5, "b": 0.6, "c": 0.9}), seed)
@@ -230,14 +230,14 @@ class TestStudies:
         served = play(study, 100, by_model({"a": 0.5, "b": 0.6, "c": 0.2}), seed + 200)
         assert sum(config["model"] == "c" for config in served) < 40
 
-    @pytest.mark.parametrize("seed", [0, 6])
+    @pytest.mark.parametrize("seed", first(1, [0, 6]))
     def test_prompts_that_stay_as_they_are_give_no_alarm(self, seed: int) -> None:
         study = created(PROMPTS, seed)
         play(study, 1500, lambda config: 0.9 if config["prompt"] == 17 else 0.2, seed)
         assert drifts(study) == []
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("seed", [1, 4, 5, 7])
+    @pytest.mark.parametrize("seed", first(2, [1, 4, 5, 7]))
     def test_a_prompt_that_falls_is_left_whether_it_is_noticed_or_not(self, seed: int) -> None:
         """Its later rewards contradict the earlier ones, however many these are."""
 
@@ -262,15 +262,16 @@ class TestStudies:
         assert study.view.memory is None
 
     @pytest.mark.slow
-    def test_a_value_that_rises_is_found_again(self) -> None:
+    @pytest.mark.parametrize("n_seeds", first(1, [2, 5]))
+    def test_a_value_that_rises_is_found_again(self, n_seeds: int) -> None:
         n_found = 0
-        for seed in range(5):
+        for seed in range(n_seeds):
             study = created(NAMES, seed)
             before = {"a": 0.3, "b": 0.6, "c": 0.5}
             play(study, 1500, by_model(before), seed)
             served = play(study, 1500, by_model(before | {"a": 0.8}), seed + 100)
             n_found += Counter(config["model"] for config in served[-100:])["a"] > 50
-        assert n_found >= 4
+        assert n_found >= n_seeds - 1
 
 
 def _rewards(n: int, mean: float) -> list[float]:

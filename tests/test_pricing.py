@@ -31,7 +31,7 @@ def best(values: Floats, costs: Floats, allowed: Floats) -> float | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(1, 2))
 def test_prices_are_those_of_the_best_mix(seed: int, n_arms: int, n_budgets: int) -> None:
     rng = np.random.default_rng(seed)

@@ -13,11 +13,11 @@ from tests.chaos.driver import Chaos, run
 SHORT = [
     # Each decision of this one is made again by the audit.
     Chaos(
-        "postgres", servers=2, rewards=1500, kills=4, crashes=1, cuts=4, hangs=1,
+        "postgres", servers=2, rewards=900, kills=3, crashes=1, cuts=3, hangs=1,
         studies=("by the index",), options=("--no-proposals",), limit_s=240.0,
     ),
     # With the model's process beside the server.
-    Chaos("sqlite", servers=1, rewards=800, kills=3, limit_s=240.0),
+    Chaos("sqlite", servers=1, rewards=500, kills=2, limit_s=240.0),
 ]  # fmt: skip
 
 

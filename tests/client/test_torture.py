@@ -8,12 +8,12 @@ from tests.client.torture import Plan, run
 
 SHORT = [
     Plan(
-        "sqlite", 200, clients=2, seed=1, pace_s=0.1, limit_s=120.0, told_between=100,
+        "sqlite", 200, clients=2, seed=1, pace_s=0.1, limit_s=300.0, told_between=100,
         # The first needs a disk of its own, which only root has; the second is there always.
         faults=("disk full", "no room for files"),
     ),
     Plan(
-        "postgres", 200, clients=2, seed=1, pace_s=0.1, limit_s=120.0, told_between=100,
+        "postgres", 200, clients=2, seed=1, pace_s=0.1, limit_s=300.0, told_between=100,
         faults=("database crashed", "database hung"),
     ),
 ]  # fmt: skip

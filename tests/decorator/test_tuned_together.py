@@ -22,12 +22,12 @@ def test_threads_and_tasks_do_not_see_each_other(study: Study) -> None:
 
     @tuned(study)
     def answer(*, model: str, temperature: float) -> float:
-        meet.wait(10.0)
+        meet.wait(60.0)
         return temperature
 
     def work(_: int) -> bool:
         value = answer()
-        meet.wait(10.0)  # all have been called
+        meet.wait(60.0)  # all have been called
         answer.last.tell(value)
         return bool(value == answer.last.config["temperature"])
 
@@ -69,7 +69,7 @@ def test_an_event_loop_goes_on_while_a_study_is_asked(
     ask = study.ask
 
     def slow_ask(**given: Any) -> Any:
-        assert ticked.wait(10.0)  # the loop must run meanwhile
+        assert ticked.wait(60.0)  # the loop must run meanwhile
         return ask(**given)
 
     monkeypatch.setattr(study, "ask", slow_ask)
@@ -137,7 +137,7 @@ def test_a_call_that_is_cancelled_while_it_asks_is_the_last_one(
 
     def slow_ask(**given: Any) -> Any:
         asked.set()
-        assert go_on.wait(10.0)
+        assert go_on.wait(60.0)
         return ask(**given)
 
     @tuned(study)

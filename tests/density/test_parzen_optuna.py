@@ -167,7 +167,7 @@ def pooled_pvalue(counts: Any, expected: Floats) -> float:
     return float(chisquare(joined, model * joined.sum() / model.sum()).pvalue)
 
 
-@pytest.mark.parametrize("count", first(1, [1000, 3000]))
+@pytest.mark.parametrize("count", first(1, [600, 3000]))
 def test_multivariate_suggestions_are_draws_from_our_density(count: int) -> None:
     names = list(SPACE)
     if not OPTUNA_5:
@@ -188,7 +188,7 @@ def test_multivariate_suggestions_are_draws_from_our_density(count: int) -> None
 
 
 @pytest.mark.skipif(not OPTUNA_5, reason="Optuna 5 changed the rule of its univariate mode")
-@pytest.mark.parametrize("count", first(1, [500, 1500]))
+@pytest.mark.parametrize("count", first(1, [300, 1500]))
 def test_univariate_suggestions_are_draws_from_our_density(count: int) -> None:
     names = list(SPACE)
     drawn = suggestions(names, count, multivariate=False, candidates=1, seed=2)

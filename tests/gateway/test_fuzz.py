@@ -31,7 +31,7 @@ NAMES = st.sampled_from(
 ROUTES = st.sampled_from(["imabo/replaced", "imabo/prompted", "imabo/inserted", "small", 7, None])
 PATHS = st.sampled_from(["chat/completions", "completions", "embeddings", "feedback"])
 QUIET = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import httpx
 import pytest
-from openai import OpenAI
 
 from imabo import Client, Signal, oracles
 from imabo.cli import main
@@ -79,6 +78,8 @@ def chat(server: RunningServer, model: str = "imabo/answers", key: str = "", **m
 
 def test_one_port_has_the_studies_and_the_gateway(serve: Serve, stub: tuple[Stub, str]) -> None:
     server = serve()
+    from openai import OpenAI  # here: two seconds, which every worker would spend
+
     with OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
         raw = client.chat.completions.with_raw_response.create(
             model="imabo/answers", messages=[{"role": "user", "content": "hi"}]

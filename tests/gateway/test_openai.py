@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import openai
 import pytest
-from openai import AsyncOpenAI, OpenAI
-from openai.types.chat import ChatCompletionMessageParam
 
 from tests.gateway.conftest import UPSTREAM_KEY, Gateway
 from tests.gateway.upstream import N_TOKENS
+
+if TYPE_CHECKING:  # where it is used: it takes two seconds, which every worker would spend
+    from openai import OpenAI
+    from openai.types.chat import ChatCompletionMessageParam
 
 ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture(scope="module")
 def client(gateway: Gateway) -> Iterator[OpenAI]:
+    from openai import OpenAI
+
     with OpenAI(base_url=f"{gateway.url}/v1", api_key="of-the-caller", max_retries=0) as client:
         yield client
 
@@ -56,6 +60,8 @@ def test_a_stream_has_one_id_and_every_token(client: OpenAI) -> None:
 
 def test_the_awaited_client_plain_and_streamed(gateway: Gateway) -> None:
     async def both() -> tuple[str, list[str]]:
+        from openai import AsyncOpenAI
+
         async with AsyncOpenAI(base_url=f"{gateway.url}/v1", api_key="x", max_retries=0) as client:
             plain, stream = await asyncio.gather(
                 client.chat.completions.create(model="imabo/answers", messages=ASK),
@@ -81,6 +87,8 @@ def test_completions_embeddings_and_models(client: OpenAI) -> None:
 
 
 def test_errors_of_the_upstream_are_its_own(client: OpenAI) -> None:
+    import openai
+
     with pytest.raises(openai.RateLimitError, match="busy") as limited:
         client.chat.completions.create(model="busy", messages=ASK)
     assert limited.value.response.headers["retry-after"] == "7"
@@ -89,5 +97,7 @@ def test_errors_of_the_upstream_are_its_own(client: OpenAI) -> None:
 
 
 def test_a_model_that_nobody_has_is_not_found(client: OpenAI) -> None:
+    import openai
+
     with pytest.raises(openai.NotFoundError, match="imabo/answers"):
         client.chat.completions.create(model="imabo/anwers", messages=ASK)

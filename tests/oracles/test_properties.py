@@ -39,7 +39,7 @@ def grow(oracle: Oracle, space: Space, seed: int, is_changed: bool) -> None:
 
 
 @pytest.mark.parametrize("oracle", ORACLES.values(), ids=ORACLES)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     space=st.one_of(random_spaces(), random_spaces(small=True)),
     seed=st.integers(0, 2**32 - 1),

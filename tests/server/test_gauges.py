@@ -173,12 +173,12 @@ def test_nobody_waits_for_a_study_that_a_request_holds() -> None:
     def hold() -> None:
         with study._lock:
             held.set()
-            let_go.wait(30.0)
+            let_go.wait(60.0)
 
     holder = threading.Thread(target=hold)
     holder.start()
     try:
-        assert held.wait(10.0)
+        assert held.wait(60.0)
         assert lift_of(study, known) == known  # and not after half a minute
         assert not let_go.is_set()
     finally:

@@ -30,7 +30,7 @@ from tests.server.test_commits import registry_of
 from tests.server.test_metrics import values
 from tests.server.test_registry import create, eventually
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def _wait(event: threading.Event) -> None:
@@ -142,7 +142,7 @@ def held(url: str, study: str) -> Iterator[None]:
 
 
 def test_a_row_that_is_locked_delays_its_study_alone(postgres_url: str) -> None:
-    store = PostgresStore(postgres_url, limit_s=60.0)  # the lock is waited for all the while
+    store = PostgresStore(postgres_url, limit_s=600.0)  # the lock is waited for all the while
     settings = Settings(poll_s=0.05, proposals=False, study_queue_limit=2)
     with (
         RunningServer(store, settings=settings) as server,

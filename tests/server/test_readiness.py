@@ -35,7 +35,7 @@ def reason(http: httpx.Client) -> str:
 def test_a_disk_that_takes_no_more_is_noticed_without_a_request(tmp_path: Path) -> None:
     with (
         serving(f"sqlite:///{tmp_path}/imabo.db") as server,
-        httpx.Client(base_url=server.url, timeout=20) as http,
+        httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         api = Api(http, "s")
         assert http.get("/readyz").json() == {"status": "ready"}
@@ -71,7 +71,7 @@ def test_a_database_that_only_reads_is_not_ready(postgres_url: str) -> None:
 
     with (
         RunningServer(store, settings=SETTINGS) as server,
-        httpx.Client(base_url=server.url, timeout=20) as http,
+        httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         assert http.get("/readyz").status_code == 200
         switch("on")
@@ -87,13 +87,13 @@ def test_a_write_that_does_not_come_back_is_not_ready(tmp_path: Path) -> None:
     store = SQLiteStore(f"{tmp_path}/imabo.db")
     with (
         RunningServer(store, settings=SETTINGS) as server,
-        httpx.Client(base_url=server.url, timeout=20) as http,
+        httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         busy = sqlite3.connect(tmp_path / "imabo.db", isolation_level=None)
         busy.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         assert "a write was not answered within" in reason(http)
-        assert time.monotonic() - began < 10.0
+        assert time.monotonic() - began < 40.0
         assert "a write was not answered within" in reason(http)  # at once: one probe runs
         assert http.get("/v1/studies").status_code == 200
         busy.execute("ROLLBACK")

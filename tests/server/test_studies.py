@@ -40,7 +40,7 @@ def test_of_several_who_create_a_study_at_once_one_made_it() -> None:
 
     class Crowded(MemoryStore):
         def create(self, study: StudyRecord, first: Change | None = None) -> None:
-            gate.wait(20)  # all of them found that there is no such study yet
+            gate.wait(60.0)  # all of them found that there is no such study yet
             super().create(study, first)
 
     with RunningServer(Crowded()) as server, ThreadPoolExecutor(n) as pool:

@@ -49,7 +49,7 @@ def test_readers_do_not_break_or_hold_up_a_writer(study_path: str, tmp_path: Pat
     stop = tmp_path / "stop"
     with ExitStack() as stack:
         readers = [stack.enter_context(Child(READ, study_path, stop)) for _ in range(3)]
-        writer = stack.enter_context(Child(WRITE, study_path, 1, 250))
+        writer = stack.enter_context(Child(WRITE, study_path, 1, 120))
         for child in (*readers, writer):
             child.ready()
         for child in (*readers, writer):
@@ -65,7 +65,7 @@ def test_readers_do_not_break_or_hold_up_a_writer(study_path: str, tmp_path: Pat
 
 
 def test_two_writers_on_one_study_decide_as_if_they_took_turns(study_path: str) -> None:
-    found = run_together(WRITE, [(study_path, seed, 200) for seed in (1, 2)])
+    found = run_together(WRITE, [(study_path, seed, 120) for seed in (1, 2)])
     assert max(one["slowest_s"] for one in found) < LONGEST_S
     check_told(study_path, found)
     check_growth(study_path)

@@ -14,7 +14,7 @@ from imabo.testing.study.base import QUICK, mixed_space
 from .invariants import check_counters
 from .traffic import reward_of
 
-THREADS, ROUNDS = 8, 200
+THREADS, ROUNDS = 8, 80
 
 
 @pytest.mark.slow

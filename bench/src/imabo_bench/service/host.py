@@ -17,7 +17,6 @@ from typing import Final
 
 import numpy as np
 import uvicorn
-from fastapi import FastAPI
 
 from imabo import oracles, policies
 from imabo.arms import ActiveSet, Floats
@@ -96,6 +95,8 @@ def hosted(*arguments: str) -> Iterator[str]:
 
 def serve_empty() -> None:
     """FastAPI with one route that returns ``{}``."""
+    from fastapi import FastAPI
+
     app = FastAPI(openapi_url=None)
 
     @app.get("/")

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 import httpx
-from openai import OpenAI
 
 from imabo import Choice, Control, Float, Pull, Signal, Space, Study
 from imabo.demo.service import Child
@@ -98,6 +97,8 @@ def run_gateway(options: GatewayOptions, out: TextIO = sys.stdout) -> None:
         served = stack.enter_context(_service(options.store, file))
         _say(out, f"The gateway: {served.url}/v1, with {' and '.join(models)} behind it")
         _say(out, f"The page: {served.url}/#/studies/{name}\n")
+        from openai import OpenAI  # it takes long to load
+
         client = stack.enter_context(OpenAI(base_url=f"{served.url}/v1", api_key="none"))
         rewards, told_at = list[float](), time.monotonic()
         questions = endless(found.questions, seed)
