@@ -13,8 +13,8 @@ from imabo.arms import ActiveSet, Floats
 from imabo.errors import InvalidSetting, InvalidSignal
 from imabo.frontier import best_shares
 from imabo.objective import Constraint, Limit, check_prices, objective_document, signals_document
-from imabo.pricing import allowances, priced, prices
-from imabo.spending import Spending, bank_after
+from imabo.pricing import allowances, in_reach, is_worth_a_try, priced, prices
+from imabo.spending import Spending, bank_after, lately_key
 
 COST = Constraint("cost", "cost", 1.0)
 SLOW = Constraint("s > 2", "s", 0.05, 2.0)
@@ -75,6 +75,80 @@ def test_the_bank_decides_between_the_arms_of_the_mix(bank: float, row: int) -> 
     net = priced(spent(bank), np.array([0.4, 0.9]))
     assert int(net.argmax()) == row
     assert abs(net[0] - net[1]) < 1e-4
+
+
+def dear(lately: float, *, use: float = 60.0, n_pulls: int = 600) -> ActiveSet:
+    """Two arms that are known well, one of which uses sixty budgets at a time."""
+    arms = ActiveSet(Space(m=Choice("a", "b")))
+    arms.spending = Spending([COST])
+    for number, (letter, cost) in enumerate((("a", 0.5), ("b", use)), start=1):
+        row = arms.admit(number, {"m": letter})
+        arms.count_pull(row, n_pulls // 2)
+        for _ in range(n_pulls // 2):
+            arms.count_reward(row, 0.5 * number - 0.1, was_pending=True)
+            arms.spending.count(row, {"cost": cost})
+    arms.spending.put_banks({"cost": -1.0, lately_key("cost"): lately})
+    return arms
+
+
+@pytest.mark.parametrize(
+    ("lately", "n_pulls", "found"),
+    [(0.99, 600, [True, False]), (0.85, 600, [True, True]), (1.1, 400, [True, True])],
+)
+def test_what_may_use_more_than_there_is_waits(
+    lately: float, n_pulls: int, found: list[bool]
+) -> None:
+    arms, scores = dear(lately, n_pulls=n_pulls), np.array([0.4, 0.9])
+    assert in_reach(arms).tolist() == found
+    assert np.isfinite(priced(arms, scores)).tolist() == found
+    assert int(priced(arms, scores).argmax()) == int(found[1])
+
+
+def test_what_is_tried_again_must_be_there_twice() -> None:
+    scores = np.array([0.4, 0.4])
+    assert is_worth_a_try(dear(0.6), scores).tolist() == [True, True]
+    arms = dear(0.85)
+    assert in_reach(arms).tolist() == [True, True]
+    assert is_worth_a_try(arms, scores).tolist() == [True, False]
+
+
+def test_requests_that_are_out_take_from_what_is_there() -> None:
+    arms = dear(0.85)
+    arms.count_pull(1, 2)
+    assert in_reach(arms).tolist() == [True, False]
+
+
+def test_where_all_is_dear_all_may_be_served() -> None:
+    arms = dear(1.1)
+    arms.put_state(0, "paused")
+    assert in_reach(arms).tolist() == [False, True]
+    assert int(priced(arms, np.array([0.4, 0.9]))[1] > -np.inf)
+
+
+@pytest.mark.parametrize(("bank", "behind", "row"), [(-9.0, 0.003, 1), (-9.0, 0.1, 0), (1.0, 0, 0)])
+def test_what_is_left_over_goes_to_what_is_hardly_worse(
+    bank: float, behind: float, row: int
+) -> None:
+    net = priced(spent(bank), np.array([0.8, 0.8 - behind]))
+    assert int(net.argmax()) == row
+
+
+def test_what_one_request_may_use_is_the_same_read_or_counted() -> None:
+    costs = [0.3, 2.0, 11.0, 0.7, 1e-9, 5.5]
+    counted, read = Spending([COST, SLOW]), Spending([COST, SLOW])
+    uses = {"cost": {"expected": [1.5, 0.5, 1.0]}, "s > 2": {"expected": [0.1, 0.1, 0.1]}}
+    for one in (counted, read):
+        one.load(uses, [1, 2], {1: 0, 2: 1})
+        one.most(2)
+    for cost in costs:
+        counted.count(1, {"cost": cost, "s": cost})
+    sums = [float(len(costs)), 0.0, 0.0]
+    for cost in costs:
+        sums[1:] = sums[1] + cost, sums[2] + cost * cost
+    read.put_sums(1, {"cost": sums, "s > 2": [len(costs), 2.0]})
+    assert counted.most(2).tolist() == read.most(2).tolist()
+    assert counted.most(2)[1].tolist() == [0.0, 0.0]
+    assert counted.most(2)[0, 1] > max(costs)
 
 
 def test_a_study_without_an_objective_is_charged_nothing() -> None:

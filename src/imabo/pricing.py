@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from imabo.arms import ActiveSet, Bools, Floats
+from imabo.spending import LEAST_BANK, LONG, Spending
 
 _REPAID_IN: Final = 400.0  # requests over which what was overspent is saved again
 _SWEEPS: Final = 3  # over the prices of several budgets, each given the others
@@ -17,13 +18,45 @@ _STEPS: Final = 64  # of the search for one price; it ends by itself after a few
 _SAME: Final = 1e-12  # values closer than that are one
 _PROHIBITIVE: Final = 1e3  # price, in spreads of the values, of what nothing can keep
 _NUDGE: Final = 1e-6  # part of the spread by which the bank decides between equals
+_FREE: Final = 500  # requests at first, in which dear arms are tried whatever they may use
+_HIGHEST: Final = 1.04  # budgets that a long run of requests may come to with one dear one more
+_USUAL: Final = 5.0  # budgets that a request may always use: they are soon saved again
+_TRIED: Final = 2.0  # how many times what a request may use must be there to try an arm again
+_LEFT: Final = 0.5 * LEAST_BANK  # a bank from which on budget is left over ...
+_GIVEN_UP: Final = 0.005  # ... and the reward that may be given up to use it
 
 
 def priced(arms: ActiveSet, scores: Floats) -> Floats:
-    """The scores of all rows less what they use, where the study has an objective; else as is."""
-    if arms.spending is None or not arms.n_servable:
+    """The scores of all rows less what they use, where the study has an objective; else as is.
+
+    Rows that are out of reach now have none; see ``in_reach``.
+    """
+    spending = arms.spending
+    if spending is None or not arms.n_servable:
         return scores
-    return scores - charges_now(arms, scores) @ arms.spending.costs(len(arms))
+    banks, costs = _banks(arms, spending), spending.costs(len(arms))
+    rows = _in_reach(arms, spending, banks)
+    charges = _charges_of(arms, scores, costs, banks, rows)
+    # A product of matrices takes longer than it should where one of them is a number.
+    net = scores - (charges.item(0) * costs[0] if len(costs) == 1 else charges @ costs)
+    if rows is not None:
+        net = np.where(rows, net, -np.inf)
+    if min(banks.tolist()) > _LEFT or arms.reward_range is None:
+        return net
+    return _used_up(arms, net, costs, banks)
+
+
+def in_reach(arms: ActiveSet) -> Bools:
+    """The rows that may be served now, eq. (reach): budgets hold even if one uses a lot.
+
+    A dear arm waits until so much less than the budget was used lately that what one of its
+    requests may well use is there. Where nothing else is left, all may be served.
+    """
+    spending = arms.spending
+    if spending is None:
+        return arms.servable
+    rows = _in_reach(arms, spending, _banks(arms, spending))
+    return arms.servable if rows is None else rows
 
 
 def is_worth_a_try(arms: ActiveSet, scores: Floats) -> Bools:
@@ -31,11 +64,14 @@ def is_worth_a_try(arms: ActiveSet, scores: Floats) -> Bools:
     spending = arms.spending
     if spending is None or arms.reward_range is None or not arms.n_servable:
         return np.ones(len(arms), dtype=np.bool_)
-    costs = spending.costs(len(arms))
-    banks = spending.banks_ahead(arms.n_pulls, arms.n_pending)
-    charges = charges_now(arms, scores) @ costs
+    costs, banks = spending.costs(len(arms)), _banks(arms, spending)
+    rows = in_reach(arms)
+    charges = _charges_of(arms, scores, costs, banks, rows) @ costs
     fits = ((costs <= 1.0) | (banks[:, None] <= 0.0)).all(axis=0)
-    return np.asarray(fits & (1.0 - charges >= (scores - charges)[arms.servable].max()))
+    near = _in_reach(arms, spending, banks, _TRIED)  # what is served little is known little
+    if near is not None:
+        fits &= near
+    return np.asarray(fits & (1.0 - charges >= (scores - charges)[rows].max()))
 
 
 def charges_now(arms: ActiveSet, scores: Floats) -> Floats:
@@ -44,19 +80,76 @@ def charges_now(arms: ActiveSet, scores: Floats) -> Floats:
     At the right price two arms of a mix are worth the same. The bank decides between them: while
     there is something left, the one that uses more.
     """
-    spending, rows = arms.spending, arms.servable  # what is not served sets no price
+    spending = arms.spending
     if spending is None or not arms.n_servable:
         return np.zeros(0 if spending is None else len(spending.constraints))
-    banks, costs = spending.banks_ahead(arms.n_pulls, arms.n_pending), spending.costs(len(arms))
-    if arms.n_servable == len(arms):
+    banks, costs = _banks(arms, spending), spending.costs(len(arms))
+    return _charges_of(arms, scores, costs, banks, _in_reach(arms, spending, banks))
+
+
+def _banks(arms: ActiveSet, spending: Spending) -> Floats:
+    if not arms.totals.n_pending:
+        return spending.banks
+    return spending.banks_ahead(arms.n_pulls, arms.n_pending)
+
+
+def _charges_of(
+    arms: ActiveSet, scores: Floats, costs: Floats, banks: Floats, rows: Bools | None
+) -> Floats:
+    """``charges_now``: what is not served, and what is out of reach, sets no price."""
+    if rows is None and arms.n_servable < len(arms):
+        rows = arms.servable
+    if rows is None:
         return _charges(scores, costs, banks)
     return _charges(scores[rows], costs[:, rows], banks)
+
+
+def _in_reach(
+    arms: ActiveSet, spending: Spending, banks: Floats, times: float = 1.0
+) -> Bools | None:
+    """``in_reach`` of so many requests at once; None where that is all that can be served."""
+    if arms.totals.n_pulls < _FREE:
+        return None
+    rows, most = None, spending.most(len(arms))
+    now = zip(spending.lately.tolist(), banks.tolist(), spending.banks.tolist(), strict=True)
+    for place, (lately, ahead, bank) in enumerate(now):
+        # What is out counts as the banks have it.
+        room = max((_HIGHEST - lately) * LONG - (ahead - bank), _USUAL) / times
+        if np.maximum.reduce(most[place]) > room:  # as it hardly ever is
+            rows = (arms.servable if rows is None else rows) & (most[place] <= room)
+    return rows if rows is not None and rows.any() else None
+
+
+def _used_up(arms: ActiveSet, net: Floats, costs: Floats, banks: Floats) -> Floats:
+    """What is left over of a budget goes to the best arm that uses more; eq. (left over).
+
+    If that is hardly worse than the leading one, which does not use it up. No limit is used up.
+    """
+    best = np.where(arms.servable, net, -np.inf)
+    lead = int(best.argmax())
+    for place, bank in enumerate(banks.tolist()):
+        if bank > _LEFT or costs[place, lead] > 1.0:
+            continue
+        if arms.spending is None or arms.spending.constraints[place].above is not None:
+            continue
+        # Another budget must have it, too.
+        others = ((costs <= 1.0) | (banks[:, None] <= 0.0)).all(axis=0)
+        near = others & (costs[place] > 1.0) & (best >= best[lead] - _GIVEN_UP)
+        if near.any():
+            net = net.copy()
+            net[int(np.where(near, best, -np.inf).argmax())] = best[lead] + _GIVEN_UP
+            return net
+    return net
 
 
 def allowances(banks: Floats) -> Floats:
     """What a request may use now, by what was overspent; eq. (allowance)."""
     # There are few, and plain numbers take less than arrays of them.
-    return np.array([max(1.0 - max(bank, 0.0) / _REPAID_IN, 0.0) for bank in banks.tolist()])
+    return np.array([_allowance(bank) for bank in banks.tolist()])
+
+
+def _allowance(bank: float) -> float:
+    return max(1.0 - max(bank, 0.0) / _REPAID_IN, 0.0)
 
 
 def prices(values: Floats, costs: Floats, allowed: Floats) -> Floats:
@@ -158,9 +251,14 @@ def _duals(values: Floats, costs: Floats, allowed: Floats) -> Floats | None:
 
 def _charges(values: Floats, costs: Floats, banks: Floats) -> Floats:
     """The prices, with what the banks add or take off; eq. (net)."""
-    found, least = prices(values, costs, allowances(banks)), max(_spread(values), _SAME)
+    nudge = _NUDGE * max(_spread(values), _SAME)
+    if len(costs) == 1:
+        bank = banks.item(0)
+        price, _ = _price(values, costs[0], _allowance(bank))
+        return np.array([price + nudge if bank > 0.0 else price - nudge])
+    found = prices(values, costs, allowances(banks))
     for place, bank in enumerate(banks.tolist()):
-        found[place] += _NUDGE * (1.0 if bank > 0.0 else -1.0) * least
+        found[place] += nudge if bank > 0.0 else -nudge
     return found
 
 
@@ -170,27 +268,31 @@ def _price(values: Floats, costs: Floats, allowed: float) -> tuple[float, tuple[
     Also the two arms, the cheaper one first, that are worth the same at that price.
     """
     dear = int(values.argmax())
-    if costs[dear] > allowed:
-        equal = np.flatnonzero(values == values[dear])
-        if len(equal) > 1:
-            dear = int(equal[costs[equal].argmin()])
-    if costs[dear] <= allowed:
+    use, value = costs.item(dear), values.item(dear)
+    if use <= allowed:
         return 0.0, None
+    equal = np.flatnonzero(values == value)
+    if len(equal) > 1:
+        dear = int(equal[costs[equal].argmin()])
+        use = costs.item(dear)
+        if use <= allowed:
+            return 0.0, None
     fits = costs <= allowed
     cheap = int(np.where(fits, values, -np.inf).argmax())
-    if not fits[cheap]:  # none does
+    if not fits.item(cheap):  # none does
         return _PROHIBITIVE * max(_spread(values), 1.0), None
+    least, worth = costs.item(cheap), values.item(cheap)
     slope = 0.0
     for _ in range(_STEPS):
-        slope = float((values[dear] - values[cheap]) / (costs[dear] - costs[cheap]))
+        slope = (value - worth) / (use - least)
         net = values - slope * costs
         best = int(net.argmax())
-        if net[best] <= net[cheap] + _SAME:
+        if net.item(best) <= net.item(cheap) + _SAME:
             break
-        if fits[best]:
-            cheap = best
+        if fits.item(best):
+            cheap, least, worth = best, costs.item(best), values.item(best)
         else:
-            dear = best
+            dear, use, value = best, costs.item(best), values.item(best)
     return max(slope, 0.0), (cheap, dear)
 
 

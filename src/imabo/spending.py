@@ -7,6 +7,7 @@ docs/algorithm.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from imabo.objective import Constraint, Signal
 from imabo.space import Space
 
-BankRule = tuple[float, float, float]
+BankRule = tuple[float, float, float, float, str | None]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -26,6 +27,12 @@ _SAVED: Final = 4.0  # the same of a limit, in requests above it, which use many
 _OWED: Final = 10.0  # ... and what has to be paid back
 _FEW: Final = 0.5  # requests that the average arm says about any other, without a model
 _MODELLED: Final = 2.0  # the same of a model's expectation
+LONG: Final = 1000.0  # requests over which a budget is to hold
+ON_BUDGET: Final = 1.0  # what lately was used before anything was, in budgets ...
+_MOST_LATELY: Final = 1.1  # ... and at most: what was explored at first is soon forgotten
+_FAR: Final = 4.0  # standard deviations above the mean that one request may use
+_WIDE: Final = 1.5  # standard deviation of what requests use, in their mean, where few say so ...
+_SUPPOSED: Final = 10.0  # ... and for how many requests that counts
 
 
 def bank_after(bank: float, use: float, one: Constraint) -> float:
@@ -42,17 +49,37 @@ def bank_after(bank: float, use: float, one: Constraint) -> float:
 
 
 def bank_rule(one: Constraint) -> BankRule:
-    """What a request may use, as it is aimed at, and the least and the most that a bank may be."""
+    """What a request may use, as it is aimed at, and the least and the most that a bank may be.
+
+    Last, what it may use by the budget, and where ``lately_after`` is kept: None for a limit.
+    """
     least, most = LEAST_BANK, MOST_BANK
     if one.above is not None:
         least, most = min(least, -_SAVED / one.budget), max(most, _OWED / one.budget)
-    return _AIM * one.budget, least, most
+        return _AIM * one.budget, least, most, one.budget, None
+    return _AIM * one.budget, least, most, one.budget, lately_key(one.name)
 
 
 def moved(bank: float, use: float, rule: BankRule) -> float:
     """``bank_after``, by what ``bank_rule`` worked out once."""
-    aim, least, most = rule
-    return min(max(bank + use / aim - 1.0, least), most)  # (bank)
+    bank += use / rule[0] - 1.0  # (bank)
+    return rule[1] if bank < rule[1] else rule[2] if bank > rule[2] else bank
+
+
+def lately_after(lately: float, use: float, budget: float) -> float:
+    """What requests used lately, after one more, in budgets: about the last thousand; eq. (lately).
+
+    Example:
+        >>> lately_after(1.0, 101.0, 1.0), lately_after(1.0, 0.0, 1.0), lately_after(1.0, 1e6, 1.0)
+        (1.1, 0.999, 1.1)
+    """
+    lately += (use / budget - lately) / LONG  # (lately)
+    return lately if lately < _MOST_LATELY else _MOST_LATELY
+
+
+def lately_key(name: str) -> str:
+    """Where it is kept, beside the banks. No constraint has such a name."""
+    return f"{name} lately"
 
 
 def of_arms(uses: Mapping[str, Any], old: Sequence[int], new: Sequence[int]) -> dict[str, Any]:
@@ -106,13 +133,18 @@ class Spending:
         self.budgets: Floats = np.array([one.budget for one in self.constraints])
         self.aims: Floats = _AIM * self.budgets
         self._is_limit = np.array([[one.above is not None] for one in self.constraints])
+        self._keys = [lately_key(one.name) for one in self.constraints]
         self.banks: Floats = np.zeros(m)
+        self.lately: Floats = np.full(m, ON_BUDGET)
+        self._squares: Floats = np.zeros((m, 16))
         self._counts: Floats = np.zeros((m, 16))
         self._sums: Floats = np.zeros((m, 16))
         self._expected: Floats = np.full((m, 16), np.nan)
         self._known: Floats = np.full((m, 16), np.nan)
-        self._has_known = any(self.is_known(place) for place in range(m))
+        self._known_at = [place for place in range(m) if self.is_known(place)]
+        self._has_known = bool(self._known_at)
         self._costs: Floats | None = None  # what ``costs`` found, until anything changes
+        self._most: Floats | None = None  # the same of ``most``
         self._priors: _Priors | None = None  # what of it does not change with reports
 
     # --- reading --------------------------------------------------------------------------------
@@ -152,8 +184,29 @@ class Spending:
         if self._has_known:
             known = self._known[:, :n_rows]
             means = np.where(np.isfinite(known), known, means)
-        self._costs = np.asarray(means / self.aims[:, None])
+        self._costs, self._most = np.asarray(means / self.aims[:, None]), None
         return self._costs
+
+    def most(self, n_rows: int) -> Floats:
+        """What a single request of each arm may well use, in budgets; eq. (most).
+
+        Of a price list it is what that says, and of a limit nothing: a request above it uses what
+        it is known to use.
+        """
+        costs = self.costs(n_rows)
+        if self._most is not None:
+            return self._most
+        counts, sums = self.counts(n_rows), self.sums(n_rows)
+        means = sums / np.maximum(counts, 1.0)
+        spare = np.maximum(self._squares[:, :n_rows] - sums * means, 0.0)
+        expected = costs * self.aims[:, None]
+        wide = _WIDE * expected
+        spread = np.sqrt((spare + _SUPPOSED * wide * wide) / (counts + _SUPPOSED))
+        if self._has_known:
+            spread = np.where(np.isfinite(self._known[:, :n_rows]), 0.0, spread)
+        most = (expected + _FAR * spread) / self.budgets[:, None]
+        self._most = np.where(self._is_limit, 0.0, most)
+        return self._most
 
     def _prior_of(self, n_rows: int) -> _Priors:
         expected = self._expected[:, :n_rows]
@@ -223,39 +276,53 @@ class Spending:
             count, total = self._counts.item(place, row) + 1.0, self._sums.item(place, row)
             self._counts[place, row], total = count, total + one.use(value)
             self._sums[place, row] = total
+            squares = 0.0
+            if one.above is None:
+                squares = self._squares.item(place, row) + value * value
+                self._squares[place, row] = squares
             if costs is not None and priors is not None:
                 weight = priors.weight.item(place, row)  # as ``costs`` has it
                 mean = (total + weight * priors.prior.item(place, row)) / (count + weight)
-                costs[place, row] = mean / self.aims.item(place)
+                aim = self.aims.item(place)
+                costs[place, row] = cost = mean / aim
+                if self._most is not None and one.above is None:  # as ``most`` has it
+                    spare, expected = max(squares - total * (total / count), 0.0), cost * aim
+                    wide = _WIDE * expected
+                    spread = sqrt((spare + _SUPPOSED * wide * wide) / (count + _SUPPOSED))
+                    self._most[place, row] = (expected + _FAR * spread) / one.budget
 
     def serve(self, row: int) -> dict[str, float] | None:
         """A request is served; what price lists say that it uses is used now. None without any."""
+        if not self._has_known:
+            return None
         uses = {}
-        for place, one in enumerate(self.constraints):
-            if self.is_known(place):
-                uses[one.name] = use = float(self._known[place, row])
-                self._move(place, use)
-        return uses or None
+        for place in self._known_at:
+            uses[self.constraints[place].name] = use = float(self._known[place, row])
+            self._move(place, use)
+        return uses
 
     def put_sums(self, row: int, signals: Mapping[str, Sequence[float]]) -> None:
         """Overwrite the counters of a row with what a store has of its signals."""
         for one in self.constraints:
             # A limit has sums of its own; what a budget counts are those of its signal.
-            count, total = signals.get(one.signal if one.above is None else one.name, (0, 0.0))[:2]
-            self.put(row, one.name, count, total)
+            name = one.signal if one.above is None else one.name
+            count, total, *squares = signals.get(name, (0, 0.0))
+            self.put(row, one.name, count, total, *squares)
 
-    def put(self, row: int, name: str, count: float, total: float) -> None:
+    def put(self, row: int, name: str, count: float, total: float, squares: float = 0.0) -> None:
         """Overwrite the counters of a row with the store's."""
         self._widen(row + 1)
         self._costs = None
         for place, one in enumerate(self.constraints):
             if one.name == name:
                 self._counts[place, row], self._sums[place, row] = count, total
+                self._squares[place, row] = squares
 
     def put_banks(self, banks: Mapping[str, float]) -> None:
         """Overwrite the banks with the store's."""
         for place, one in enumerate(self.constraints):
             self.banks[place] = banks.get(one.name, 0.0)
+            self.lately[place] = banks.get(self._keys[place], ON_BUDGET)
 
     def load(self, uses: Mapping[str, Any], arms: Sequence[int], rows: Mapping[int, int]) -> None:
         """Take what a model expects of some arms (see ``Charges.state``), and of no others."""
@@ -277,12 +344,16 @@ class Spending:
                 self._known[place, row] = one.use(self._signals[one.signal].expected(config))
 
     def _move(self, place: int, use: float) -> None:
-        self.banks[place] = bank_after(float(self.banks[place]), use, self.constraints[place])
+        one = self.constraints[place]
+        self.banks[place] = bank_after(float(self.banks[place]), use, one)
+        if one.above is None:
+            self.lately[place] = lately_after(float(self.lately[place]), use, one.budget)
 
     def _widen(self, n_rows: int) -> None:
         wide = self._counts.shape[1]
         if n_rows > wide:
             more = [(0, 0), (0, max(n_rows, 2 * wide) - wide)]
             self._counts, self._sums = np.pad(self._counts, more), np.pad(self._sums, more)
+            self._squares = np.pad(self._squares, more)
             self._expected = np.pad(self._expected, more, constant_values=np.nan)
             self._known = np.pad(self._known, more, constant_values=np.nan)

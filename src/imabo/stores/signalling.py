@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from imabo.errors import ImaboError
 from imabo.objective import Constraint, Objective
-from imabo.spending import BankRule, bank_rule, moved
+from imabo.spending import ON_BUDGET, BankRule, bank_rule, lately_after, lately_key, moved
 from imabo.stores.refusals import signal_conflict
 from imabo.stores.rules import RewardCount, Rewarded
 
 OfPull: TypeAlias = dict[str, list[float]]
 OfArm: TypeAlias = dict[str, list[float]]
 Banks: TypeAlias = dict[str, float]
-_BySignal: TypeAlias = dict[str, list[tuple[Constraint, BankRule | None]]]
+_BySignal: TypeAlias = dict[str, list[tuple[str, float | None, BankRule | None]]]
 _Parts: TypeAlias = tuple[tuple[Constraint, ...], _BySignal]
 
 
@@ -56,13 +56,13 @@ class Goal:
     Args:
         signals: The signals as a document, or None.
         objective: The objective, likewise.
-        banks: The banks by the names of their constraints.
+        banks: The banks by the names of their constraints, and what budgets lately used.
 
     Example:
         >>> goal = Goal(None, Objective(budgets={"cost": 2.0}).document(), {})
         >>> goal.use({"cost": 6.0})
         >>> {name: round(bank, 2) for name, bank in goal.banks.items()}
-        {'cost': 2.03}
+        {'cost': 2.03, 'cost lately': 1.0}
     """
 
     def __init__(
@@ -91,22 +91,27 @@ class Goal:
         """A request of an arm said what a signal was."""
         n, total, squares = arm.get(name, (0, 0.0, 0.0))
         arm[name] = [n + 1, total + value, squares + value * value]
-        for one, rule in self._by_signal.get(name, ()):
-            use = one.use(value)
-            if one.above is not None:
-                count, used = arm.get(one.name, (0, 0.0))
-                arm[one.name] = [count + 1, used + use]
+        for named, above, rule in self._by_signal.get(name, ()):
+            use = value
+            if above is not None:  # as ``Constraint.use`` has it
+                use = 1.0 if value > above else 0.0
+                count, used = arm.get(named, (0, 0.0))
+                arm[named] = [count + 1, used + use]
             if rule is not None:
-                self._move(one.name, use, rule)
+                self._move(named, use, rule)
 
     def _move(self, name: str, use: float, rule: BankRule) -> None:
-        self.banks[name] = moved(self.banks.get(name, 0.0), use, rule)
+        banks, key = self.banks, rule[4]
+        banks[name] = moved(banks.get(name, 0.0), use, rule)
+        if key is not None:
+            banks[key] = lately_after(banks.get(key, ON_BUDGET), use, rule[3])
 
 
 def _parts(signals: Mapping[str, Any] | None, objective: Mapping[str, Any] | None) -> _Parts:
     """The constraints, and those of each signal with how their banks move when it is reported.
 
-    That is None for a price list: what it says was used when the request was served.
+    Of each its name, the value of a limit, and that. It is None for a price list: what it says was
+    used when the request was served.
     """
     if objective is None:
         return (), {}
@@ -115,7 +120,7 @@ def _parts(signals: Mapping[str, Any] | None, objective: Mapping[str, Any] | Non
     by_signal: _BySignal = {}
     for one in constraints:
         rule = None if one.signal in known else bank_rule(one)
-        by_signal.setdefault(one.signal, []).append((one, rule))
+        by_signal.setdefault(one.signal, []).append((one.name, one.above, rule))
     return constraints, by_signal
 
 
@@ -221,4 +226,6 @@ def kept_banks(
     if old is None or new is None:
         return {}
     was, is_now = Objective.restore(old).constraints, Objective.restore(new).constraints
-    return {one.name: banks[one.name] for one in is_now if one in was and one.name in banks}
+    same = [one.name for one in is_now if one in was]
+    kept = (key for name in same for key in (name, lately_key(name)))
+    return {key: banks[key] for key in kept if key in banks}

@@ -9,7 +9,7 @@ import pytest
 
 from imabo.errors import ImaboError, RewardConflict, SignalConflict
 from imabo.objective import Limit, Objective, Signal
-from imabo.spending import bank_after
+from imabo.spending import ON_BUDGET, bank_after, lately_after, lately_key
 from imabo.stores.base import Change, NewPull, Report, Reported, Rewarded, Settings, Store
 from imabo.testing.stores.facts import Cases, Writer, everything, new_arm, study_record
 
@@ -22,6 +22,14 @@ def kept(store: Store, name: str = "study") -> tuple[Any, Any]:
     """The arms' sums and the banks."""
     snapshot = store.load(name)
     return {arm.id: arm.signals for arm in snapshot.arms}, dict(snapshot.banks)
+
+
+def used(*uses: float) -> dict[str, float]:
+    """What the budget of the cost comes to after such uses."""
+    bank, lately = 0.0, ON_BUDGET
+    for use in uses:
+        bank, lately = bank_after(bank, use, COST), lately_after(lately, use, COST.budget)
+    return {"cost": bank, lately_key("cost"): lately}
 
 
 class SignalCases(Cases):
@@ -58,9 +66,8 @@ class SignalCases(Cases):
         entries = [(entry.kind, entry.pull, entry.data) for entry in found.log[-2:]]
         assert entries[0] == ("signal", 1, {"signals": {"cost": exact}})
         assert entries[1] == ("tell", 3, {"signals": told})
-        cost = bank_after(bank_after(0.0, exact, COST), 6.0, COST)
         sums = {"cost": [2, exact + 6.0, exact * exact + 36.0], "slow": [1, 1.5, 2.25]}
-        banks = {"cost": cost, "slow > 1": bank_after(0.0, 1.0, SLOW)}
+        banks = used(exact, 6.0) | {"slow > 1": bank_after(0.0, 1.0, SLOW)}
         assert kept(store) == ({1: sums | {"slow > 1": [1, 1.0]}, 2: None}, banks)
         assert done.banks == banks
         assert found.snapshot.totals.n_rewards == 1
@@ -99,10 +106,7 @@ class SignalCases(Cases):
         values = {1: 0.1, 2: 7.3, 3: 1e-9, 4: 2.7}
         reports = [Report(number, None, {"cost": values[number]}) for number in (3, 1, 4, 2)]
         store.report_many("study", reports, at=300.0)
-        bank = 0.0
-        for number in sorted(values):
-            bank = bank_after(bank, values[number], COST)
-        assert kept(store)[1] == {"cost": bank}
+        assert kept(store)[1] == used(*(values[number] for number in sorted(values)))
         assert [entry.pull for entry in everything(store).log[-4:]] == [1, 2, 3, 4]
 
     def test_signals_come_after_the_window_and_the_reward(self, store: Store, goal: Writer) -> None:
@@ -123,10 +127,9 @@ class SignalCases(Cases):
         token = store.load("study").study.token
         more = [NewPull(0, 1, "index", uses={"cost": 3.0})]
         store.serve_known("study", token=token, at=201.0, pulls=more)
-        bank = bank_after(bank_after(0.0, 0.5, COST), 3.0, COST)
-        assert kept(store)[1] == {"cost": bank}
+        assert kept(store)[1] == used(0.5, 3.0)
         store.report_many("study", [Report(1, 1.0, {"cost": 9.0})], at=300.0)
-        assert kept(store) == ({1: {"cost": [1, 9.0, 81.0]}}, {"cost": bank})
+        assert kept(store) == ({1: {"cost": [1, 9.0, 81.0]}}, used(0.5, 3.0))
 
     def test_a_change_replaces_objective_and_banks(self, store: Store, goal: Writer) -> None:
         """As settings, in its own transaction."""
