@@ -76,7 +76,7 @@ class Client:
         elif dice < 0.10 and self._shared.told:
             await self._read(*rng.choice(self._shared.told))
         elif dice < 0.16 and self._shared.told:
-            await self._signal(self._any_pull())
+            await self._signal()
         elif n_open < FEWEST_OPEN or (dice < 0.4 and n_open < MOST_OPEN):
             await self._ask()
         elif dice < 0.5:
@@ -155,11 +155,15 @@ class Client:
             return str(self._rng.choice(self._shared.waiting)["id"])
         return self._rng.choice(self._shared.told)[0]
 
-    async def _signal(self, pull: str) -> None:
+    async def _signal(self) -> None:
         """A signal alone, perhaps again; or another value of one that is there: it is refused."""
-        value, known = cost_of(pull), self._history.costs.get(pull)
-        if known is not None and known.acknowledged and self._rng.random() < 0.3:
-            value = 2.0 + self._rng.random()
+        rng, costed = self._rng, self._history.costed
+        pull = rng.choice(costed) if costed and rng.random() < 0.5 else self._any_pull()
+        value = cost_of(pull)
+        # The first one that can be refused is, so that the shortest run has such a case.
+        is_first = not self._history.counts["signal conflicts"]
+        if self._history.has_cost(pull) and (is_first or rng.random() < 0.3):
+            value = 2.0 + rng.random()
         self._history.costing(pull, value)
         answer = await self._send("PUT", f"/v1/pulls/{pull}/signals/cost", {"value": value})
         if answer is None:

@@ -55,6 +55,7 @@ class History:
         self.asks: list[Asked] = []
         self.tolds: dict[str, Told] = {}
         self.costs: dict[str, Told] = {}  # the same of their signal
+        self.costed: list[str] = []  # the pulls whose signal was acknowledged
         self.contradictions: list[str] = []
         self.counts: Counter[str] = Counter()
 
@@ -99,9 +100,15 @@ class History:
         """A signal was acknowledged."""
         told = self.costs[pull]
         self.counts["signals repeated" if told.acknowledged else "signals acknowledged"] += 1
+        if not told.acknowledged:
+            self.costed.append(pull)
         told.acknowledged.add(value)
         if len(told.acknowledged) > 1 or value in told.refused:
             self.contradict(f"pull {pull}: the signal {value} was recorded beside {told}")
+
+    def has_cost(self, pull: str) -> bool:
+        """Whether a signal of the pull was acknowledged."""
+        return pull in self.costs and bool(self.costs[pull].acknowledged)
 
     def cost_conflicted(self, pull: str, value: float) -> None:
         """A signal was refused because the pull has another value of it."""
