@@ -59,8 +59,8 @@ class Compared(StudyChanges):
 
         Args:
             control: What a share of the requests gets; None ends it.
-            exposure: Share of the requests that is tuned at all, but for the control's share of it;
-                the rest gets the control. In [0, 1].
+            exposure: Share of the requests that may be tuned, in [0, 1]; the rest gets the control,
+                and so does the control's share of these: exposure * (1 - share) of all are tuned.
             guardrail: When to roll back by itself; None is never.
 
         Example:

@@ -114,7 +114,8 @@ class Rollout:
     Attributes:
         control: What to compare with; None where there is no control any more.
         arm: The control's arm; None for a random one.
-        exposure: Share of the requests that is tuned at all, but for the control's share of it.
+        exposure: Share of the requests that may be tuned; but for the control's share of it, they
+            are: exposure * (1 - share) of all.
         guardrail: When to roll back by itself; None is never.
         state: ``tuning``, or ``rolled back``: the control is served to everyone.
         start: Where the comparison with this control began; None without one.

@@ -119,7 +119,8 @@ def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
     what = "random serving" if control["config"] is None else f"arm {data['arm']}"
     text = f"the control is {what} with a share of {control['share']:.3g}"
     if data["exposure"] < 1.0:
-        text += f", {data['exposure']:.3g} of the requests are tuned"
+        tuned = data["exposure"] * (1.0 - control["share"])  # 1 - e, see Rollout.chance
+        text += f", {tuned:.3g} of the requests are tuned"
     guardrail = data["guardrail"]
     if guardrail is None:
         return text

@@ -104,7 +104,7 @@ class Study(StudyFrames, Compared, StudyGoals):
                 get lost. A reward that comes later still counts.
             control: What a share of the requests gets, to compare the rest with (see ``lift``). A
                 study that has or had one keeps it: change it with ``update_control``. So below.
-            exposure: Share of the requests that is tuned at all; the rest gets the control.
+            exposure: Share of the requests that may be tuned; the rest gets the control.
             guardrail: Serves the control to everyone when tuned is worse by more than its margin.
             clock: Seconds as a float; a simulation may count rounds instead.
             if_changed: ``"error"`` is ``StudyExists``, which names the difference and what

@@ -17,14 +17,20 @@ def test_what_happened_is_in_the_events(store: Store) -> None:
     study.update_control(None)
     assert [str(event) for event in study.events()][1:] == [
         "the control is arm 1 with a share of 0.2",
-        "the control is arm 1 with a share of 0.2, 0.5 of the requests are tuned, "
+        "the control is arm 1 with a share of 0.2, 0.4 of the requests are tuned, "
         "the guardrail is 0.1",
         "the study was rolled back by hand: the phone rang",
         "tuning was resumed",
         f"the control is arm {study.events()[-2].data['arm']} with a share of 0.3, "
-        "0.5 of the requests are tuned, the guardrail is 0.1",
+        "0.35 of the requests are tuned, the guardrail is 0.1",
         "the control was ended",
     ]
+
+
+def test_the_event_s_share_of_tuned_requests_is_what_the_coin_gives(store: Store) -> None:
+    study = make(store, control=Control(TODAY, share=0.3), exposure=0.9)
+    assert study.rollout.chance == pytest.approx(1.0 - 0.63)
+    assert str(study.events()[-1]).endswith("share of 0.3, 0.63 of the requests are tuned")
 
 
 def test_doing_it_again_changes_nothing(store: Store) -> None:
