@@ -95,6 +95,25 @@ def test_creating_it_again_gives_a_first_control_and_keeps_a_later_one(client: A
     assert study.facts().rollout["control"]["share"] == 0.25
 
 
+def test_a_share_that_is_left_out_stays(client: Any, server: RunningServer) -> None:
+    client.create("shared", SPACE, control=TODAY, **SETTINGS)
+    url = f"{server.url}/v1/studies/shared/control"
+    changed = httpx.put(url, json={"control": {"config": {"model": "large"}}}).json()
+    assert changed["control"] == {"config": {"model": "large"}, "share": 0.25}
+    httpx.put(url, json={"control": None})
+    fresh = httpx.put(url, json={"control": {"config": {"model": "large"}}}).json()
+    assert fresh["control"]["share"] == 0.05
+
+
+def test_a_roll_back_needs_no_body(client: Any, server: RunningServer) -> None:
+    client.create("bare", SPACE, control=TODAY, **SETTINGS)
+    answer = httpx.post(f"{server.url}/v1/studies/bare/roll-back")
+    assert (answer.status_code, answer.json()["state"]) == (200, "rolled back")
+    client.create("without", SPACE, **SETTINGS)
+    answer = httpx.post(f"{server.url}/v1/studies/without/roll-back")
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_control")
+
+
 @pytest.mark.parametrize(
     "body",
     [

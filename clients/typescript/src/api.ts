@@ -1521,6 +1521,7 @@ export interface components {
             } | null;
             /**
              * Share
+             * @description left out in a change, it is that of the control until then
              * @default 0.05
              */
             share?: number;

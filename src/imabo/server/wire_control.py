@@ -19,7 +19,9 @@ class ControlPart(Body):
     """What a share of the requests gets, whatever was learned; ``config`` null is a draw of P0."""
 
     config: Config | None
-    share: float = Field(0.05, gt=0, lt=1)
+    share: float = Field(
+        0.05, gt=0, lt=1, description="left out in a change, it is that of the control until then"
+    )
 
 
 class GuardrailPart(Body):
