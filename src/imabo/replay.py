@@ -256,7 +256,7 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind == "arms":
         return _add_arms(engine, entry)
     if kind == "state" and entry["state"] in _STATES:
-        engine.changes.put_state(_known(entry["arm"], engine.replica.n_arms), entry["state"])
+        engine.changes.follow_state(_known(entry["arm"], engine.replica.n_arms), entry["state"])
         return None, None
     raise InvalidSetting(
         f"the entry is {show(entry)}", "this version does not know it", "use the one that wrote it"

@@ -84,11 +84,15 @@ class StudyChanges(StudyBase):
         return [known[arm] for arm in ids]
 
     def pause(self, arm: Arm | int) -> Arm:
-        """Stop serving an arm until ``resume``."""
+        """Stop serving an arm until ``resume``; the control's is refused, see ``retire``."""
         return self._put_state(arm, "paused")
 
     def retire(self, arm: Arm | int) -> Arm:
-        """Stop serving an arm for good; its rewards still count in what is known."""
+        """Stop serving an arm for good; its rewards still count in what is known.
+
+        The arm of the control is ``InvalidSetting``: it would go on being served. Set another
+        control, or end it, with ``update_control`` first.
+        """
         return self._put_state(arm, "retired")
 
     def _put_state(self, arm: Arm | int, state: ArmState) -> Arm:

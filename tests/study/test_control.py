@@ -66,9 +66,10 @@ def test_a_control_that_is_an_arm_already_stays_that_arm(store: Store) -> None:
 
 
 def test_an_arm_that_is_retired_by_hand_stays_so(store: Store) -> None:
-    """Also one that came in for the control, in a space where an oracle would propose it."""
-    study = make(store, space=TINY, control=Control({"model": "small", "n": 1}, share=0.5))
-    study.retire(1)
+    """Also one that is the control then, in a space where an oracle would propose it."""
+    study = make(store, space=TINY, control=None)
+    study.retire(study.add_arm({"model": "small", "n": 1}))
+    study.update_control(Control({"model": "small", "n": 1}, share=0.5))
     run(study, 100)
     assert {pull.arm for pull in study if pull.group == "control"} == {1}
     assert 1 not in {pull.arm for pull in study if pull.group == "tuned"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from imabo import Choice, Control, Float, Guardrail, Space
+from imabo import Choice, Control, Float, Guardrail, Space, Study
 from imabo.errors import InvalidConfig, InvalidSetting, NoControl
 from imabo.stores import Store
-from tests.study.controlled import TODAY, busy, make
+from tests.study.controlled import TODAY, busy, lines_of, make
 
 
 def test_what_happened_is_in_the_events(store: Store) -> None:
@@ -87,3 +87,34 @@ def test_without_a_control_there_is_no_lift_and_no_way_back(store: Store) -> Non
     assert {pull.config["x"] for pull in study.ask(20)} == {0.25}
     with pytest.raises(InvalidSetting, match="resume it first"):
         study.update_control(None)
+
+
+@pytest.mark.parametrize("verb", ["pause", "retire"])
+def test_the_arm_of_the_control_stays_in_service(store: Store, verb: str) -> None:
+    study = make(store)
+    arm, seq = study.rollout.arm, study.seq
+    assert arm is not None
+    with pytest.raises(InvalidSetting, match=r"is the control.*update_control\(None\)"):
+        getattr(study, verb)(arm)
+    assert (study.seq, study.arms()[0].state) == (seq, "active")
+    study.update_control(Control({"model": "large", "x": 0.25}))
+    assert getattr(study, verb)(arm).state in ("paused", "retired")
+
+
+def test_another_process_s_control_is_not_retired_either(sqlite_url: str) -> None:
+    study = make(sqlite_url, control=None)
+    arm = study.add_arm(TODAY)
+    with study, Study.open("study", store=sqlite_url) as other:
+        study.update_control(Control(TODAY))
+        with pytest.raises(InvalidSetting, match="is the control"):
+            other.retire(arm)
+
+
+def test_a_log_of_an_older_version_in_which_the_control_was_retired_is_replayed() -> None:
+    study = make()
+    study.ask(3)
+    study._engine.changes.follow_state(1, "retired")
+    study.ask(3)
+    again = Study.replay(lines_of(study))
+    assert again.arms()[0].state == "retired"
+    assert lines_of(again)[1:] == lines_of(study)[1:]

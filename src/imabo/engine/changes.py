@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
-from imabo.control import check_watched
+from imabo.control import Rollout, check_watched
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
 from imabo.engine.rollouts import check_allowed
@@ -156,14 +156,14 @@ class Changes:
             why = "retiring is for good, or the space no longer allows the arm"
             fix = "use add_arm(config) to serve this configuration again"
             raise InvalidSetting(f"arm {current.id} is retired", why, fix)
-        self.put_state(current.id, state)
+        self._replica.retrying(lambda now: self._put_state(current.id, state, now))
         return self.arm(current.id)
 
-    def put_state(self, arm: int, state: ArmState) -> None:
-        """Set the state of an arm that the space allows."""
-        self._replica.retrying(lambda now: self._put_state(arm, state, now))
+    def follow_state(self, arm: int, state: ArmState) -> None:
+        """Set the state of an arm as a log says, which older versions did to a control, too."""
+        self._replica.retrying(lambda now: self._put_state(arm, state, now, is_logged=True))
 
-    def _put_state(self, arm: int, state: ArmState, now: float) -> None:
+    def _put_state(self, arm: int, state: ArmState, now: float, *, is_logged: bool = False) -> None:
         view = self._replica.view
         row = view.row_of(arm)
         if row is None and state != "retired":
@@ -172,6 +172,8 @@ class Changes:
         is_spare = row is not None and view.is_spare(row)  # to be given up for good
         if current is None or (current == state and not is_spare):
             return
+        if not is_logged and state != "active":
+            _check_no_control(self._replica.rollout, arm, state)
         change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
         self._replica.change(change, now)
 
@@ -199,6 +201,17 @@ class Changes:
             if known.id == arm:
                 return known.retired_from or known.state
         return None
+
+
+def _check_no_control(rollout: Rollout | None, arm: int, state: ArmState) -> None:
+    """Refuse to take the control's arm out of service: it would go on being served."""
+    if rollout is not None and rollout.arm == arm:
+        raise InvalidSetting(
+            f"arm {arm} is the control and cannot be {state}",
+            "a share of the requests is served with it, whatever its state",
+            "set another control first with update_control(Control({...})), or end it with "
+            "update_control(None) (imabo control STUDY --end)",
+        )
 
 
 def _changed(

@@ -64,6 +64,14 @@ class ControlCases(StudyCases):
         kinds = [event.kind for event in compared.events()]
         assert (kinds.count("rolled back"), kinds.count("resumed")) == (1, 1)
 
+    def test_the_arm_of_the_control_stays_in_service(self, compared: Study) -> None:
+        """It would be served all the same: the control is changed or ended first."""
+        for verb in (compared.pause, compared.retire):
+            with refused(compared, InvalidSetting, 1):
+                verb(1)
+        compared.update_control(None)
+        assert compared.retire(1).state == "retired"
+
     def test_a_guardrail_may_watch_a_signal(self, make_study: MakeStudy) -> None:
         """It rolls back when the tuned side's is higher, whatever the rewards are."""
         watch = Guardrail(signal="latency_s", margin=0.5)
