@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
-from typing import overload
+from typing import Final, overload
 
 from imabo.arms import Arm
 from imabo.checks import checked_moment
@@ -12,11 +13,13 @@ from imabo.control import Control, Rollout, State
 from imabo.engine.rollouts import SAME, Same, no_control
 from imabo.errors import InvalidSetting
 from imabo.evaluation import Guardrail
+from imabo.events import log_event
 from imabo.lifting import LiftReport, report_of
 from imabo.settings import check_count, check_fraction
 from imabo.study_changes import StudyChanges
 
 _LONGEST_REASON = 500
+_log: Final = logging.getLogger(__name__)
 
 
 class Compared(StudyChanges):
@@ -146,7 +149,9 @@ class Compared(StudyChanges):
         """
         data = {"by": "hand", "reason": checked_reason(reason)}
         with self._lock:
-            self._live().rollouts.roll_back(config, data)
+            event = self._live().rollouts.roll_back(config, data)
+        if event is not None:
+            log_event(_log, self._engine.replica.record.name, event)
 
     @overload
     def resume(self) -> None: ...
@@ -160,7 +165,9 @@ class Compared(StudyChanges):
         if not isinstance(arm, Same):
             return self._put_state(arm, "active")
         with self._lock:
-            self._live().rollouts.resume()
+            event = self._live().rollouts.resume()
+        if event is not None:
+            log_event(_log, self._engine.replica.record.name, event)
         return None
 
     def random_rewards(self) -> tuple[int, float, float]:

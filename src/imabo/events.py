@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -143,6 +144,15 @@ def _feasibility_text(kind: str, data: Mapping[str, Any]) -> str:
         f"nothing is within the budget of {name}, {budget} a request: arm {arm}, which exceeds it "
         f"least, uses {use}"
     )
+
+
+def log_event(log: logging.Logger, study: str, event: Event) -> None:
+    """Warn of something that happened to a study, in words and with its facts."""
+    facts = {"study": study, "kind": event.kind, **event.data}
+    text = str(event)
+    if not text.isprintable():  # a parameter's name must not forge lines of a log
+        text = repr(text)[1:-1]
+    log.warning("study %r: %s", study, text, extra={"facts": facts})
 
 
 def study_event(kind: EventKind, at: float, data: Mapping[str, Any]) -> Event:

@@ -118,3 +118,22 @@ def test_a_log_of_an_older_version_in_which_the_control_was_retired_is_replayed(
     again = Study.replay(lines_of(study))
     assert again.arms()[0].state == "retired"
     assert lines_of(again)[1:] == lines_of(study)[1:]
+
+
+def test_the_kill_switch_and_the_way_on_are_in_the_log_once(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = make(store)
+    for _ in range(2):
+        study.roll_back(reason="the phone\nrang")
+    for _ in range(2):
+        study.resume()
+    told = [(one.levelname, one.getMessage()) for one in caplog.records]
+    assert told == [
+        ("WARNING", r"study 'study': the study was rolled back by hand: the phone\nrang"),
+        ("WARNING", "study 'study': tuning was resumed"),
+    ]
+    assert vars(caplog.records[0])["facts"]["by"] == "hand"
+    caplog.clear()
+    Study.replay(lines_of(study))
+    assert not caplog.records

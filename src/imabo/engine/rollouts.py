@@ -11,6 +11,7 @@ from imabo.engine.comparison import Comparison
 from imabo.engine.replica import Replica
 from imabo.errors import InvalidSetting, NoControl
 from imabo.evaluation import Guardrail
+from imabo.events import Event, rollout_event
 from imabo.oracles.base import Proposal
 from imabo.settings import unfit
 from imabo.space import Config, Space
@@ -62,11 +63,14 @@ class Rollouts:
         if after != before:
             self._commit("control", settings_of(after), after, arms, now)
 
-    def roll_back(self, config: object, data: dict[str, Any]) -> None:
-        """Serve the control to everyone; ``config`` first makes it the control (None: as it is)."""
-        self._replica.retrying(lambda now: self._roll_back(config, data, now))
+    def roll_back(self, config: object, data: dict[str, Any]) -> Event | None:
+        """Serve the control to everyone; ``config`` first makes it the control (None: as it is).
 
-    def _roll_back(self, config: object, data: dict[str, Any], now: float) -> None:
+        Returns what happened; None where it was so already.
+        """
+        return self._replica.retrying(lambda now: self._roll_back(config, data, now))
+
+    def _roll_back(self, config: object, data: dict[str, Any], now: float) -> Event | None:
         before = self._replica.rollout or Rollout()
         after, arms = before, list[NewArm]()
         if config is not None:
@@ -76,25 +80,30 @@ class Rollouts:
         if after.control is None:
             raise no_control(self._replica.record.name, "there is nothing to roll back to")
         if before.state == "rolled back" and after == before:
-            return
+            return None
         told = {**data, "control": after.control.to_dict(), "arm": after.arm}
         after = replace(
             after, state="rolled back", changed_at=now, reason=data.get("reason"), mark=None
         )
         self._commit("rolled back", told, after, arms, now)
+        return rollout_event("rolled back", now, told)
 
-    def resume(self) -> None:
-        """Go on tuning after a roll-back; the guardrail judges what comes after it."""
-        self._replica.retrying(self._resume)
+    def resume(self) -> Event | None:
+        """Go on tuning after a roll-back; the guardrail judges what comes after it.
 
-    def _resume(self, now: float) -> None:
+        Returns what happened; None where it was so already.
+        """
+        return self._replica.retrying(self._resume)
+
+    def _resume(self, now: float) -> Event | None:
         before = self._replica.rollout
         if before is None or before.state != "rolled back":
-            return
+            return None
         # What came in until this very change: it is refused if there is more by then.
         mark = self._mark(before.guardrail)
         after = replace(before, state="tuning", changed_at=now, reason=None, mark=mark)
         self._commit("resumed", {}, after, [], now)
+        return rollout_event("resumed", now, {})
 
     def _mark(self, guardrail: Guardrail | None) -> dict[str, Any] | None:
         mark = self._comparison.watched(guardrail, may_keep=False).mark()
