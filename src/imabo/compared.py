@@ -133,8 +133,9 @@ class Compared(StudyChanges):
         was learned stays, and rewards still teach. Doing it again changes nothing.
 
         Args:
-            config: What to serve, where the study has no control or another one should be served
-                (then it is the control from now on). Without a control it is needed.
+            config: What to serve, where the study has no control or another one should be served.
+                Without a control it is needed. ``resume`` brings back the control that there was,
+                or none; the comparison with it begins anew.
             reason: Why, for those who read the events; at most 500 characters.
 
         Example:
@@ -144,8 +145,8 @@ class Compared(StudyChanges):
             >>> study.state, {pull.config["x"] for pull in study.ask(count=50)}
             ('rolled back', {0.5})
             >>> study.resume()
-            >>> study.state
-            'tuning'
+            >>> study.state, study.rollout.control
+            ('tuning', None)
         """
         data = {"by": "hand", "reason": checked_reason(reason)}
         with self._lock:
@@ -160,7 +161,9 @@ class Compared(StudyChanges):
     def resume(self, arm: Arm | int | Same = SAME) -> Arm | None:
         """Serve a paused arm again; without an arm, go on tuning after the study was rolled back.
 
-        The guardrail then judges the rewards that come in from now on.
+        The guardrail then judges the rewards that come in from now on. The control is that from
+        before the roll-back, also where ``roll_back(config)`` served another one meanwhile, unless
+        ``update_control`` set one since.
         """
         if not isinstance(arm, Same):
             return self._put_state(arm, "active")

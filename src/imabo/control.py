@@ -108,6 +108,17 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a roll-back to another configuration put aside, and ``resume`` brings back.
+
+    Attributes:
+        control: The control that there was; None where there was none.
+    """
+
+    control: Control | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
     """Who gets what: the control, the share of the requests that is tuned, and its guardrail.
 
@@ -123,6 +134,8 @@ class Rollout:
         reason: Why it was rolled back, None while it is not.
         mark: What the lift was when it was last resumed (a document of ``evaluation.Mark``): the
             guardrail judges what came after.
+        replaced: While it is rolled back to a configuration that was not the control: what
+            ``resume`` brings back.
     """
 
     control: Control | None = None
@@ -134,6 +147,7 @@ class Rollout:
     changed_at: float | None = None
     reason: str | None = None
     mark: Mapping[str, Any] | None = None
+    replaced: Replaced | None = None
 
     @property
     def chance(self) -> float | None:
@@ -153,8 +167,8 @@ class Rollout:
         return ("control", e) if coin < e else ("tuned", 1.0 - e)
 
     def document(self) -> dict[str, Any]:
-        """As a store keeps it."""
-        return {
+        """As a store keeps it; ``replaced`` only where it is, as older versions do not know it."""
+        document: dict[str, Any] = {
             "control": None if self.control is None else self.control.to_dict(),
             "arm": self.arm,
             "exposure": float(self.exposure),
@@ -165,17 +179,27 @@ class Rollout:
             "reason": self.reason,
             "mark": self.mark,
         }
+        if self.replaced is not None:
+            earlier = self.replaced.control
+            document["replaced"] = {"control": None if earlier is None else earlier.to_dict()}
+        return document
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """What ``document`` wrote."""
         control, start, guardrail = (document[key] for key in ("control", "start", "guardrail"))
+        replaced = document.get("replaced")
         return replace(
             cls(**document),
-            control=None if control is None else Control.from_dict(control),
+            control=_restored(control),
+            replaced=None if replaced is None else Replaced(_restored(replaced["control"])),
             start=None if start is None else Start(**start),
             guardrail=None if guardrail is None else Guardrail(**guardrail),
         )
+
+
+def _restored(document: Mapping[str, Any] | None) -> Control | None:
+    return None if document is None else Control.from_dict(document)
 
 
 def guardrail_document(guardrail: Guardrail | None) -> dict[str, Any] | None:

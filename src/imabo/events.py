@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from imabo.documents import Document, event_document, to_datetime
 from imabo.objective import changes_in_words
+from imabo.space.scalars import show
 from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
 EventKind = Literal[
@@ -108,16 +109,26 @@ def _settings(data: Mapping[str, Any]) -> list[str]:
 
 
 def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
+    control = data.get("control")
+    what = f"arm {data.get('arm')}"
+    if control is not None and control["config"] is None:
+        what = "random serving"
     if kind == "resumed":
-        return "tuning was resumed"
+        if "control" not in data:  # the control is what it was
+            return "tuning was resumed"
+        again = (
+            "without a control, as before" if control is None else f"the control is {what} again"
+        )
+        return f"tuning was resumed, {again}"
     if kind == "rolled back":
         reason = data.get("reason")
         by = "by the guardrail" if data.get("by") == "guardrail" else "by hand"
+        if control is not None:
+            by += f" to {what}"
+            by += "" if control["config"] is None else f" {show(control['config'], 300)}"
         return f"the study was rolled back {by}" + (f": {reason}" if reason else "")
-    control = data["control"]
     if control is None:
         return "the control was ended"
-    what = "random serving" if control["config"] is None else f"arm {data['arm']}"
     text = f"the control is {what} with a share of {control['share']:.3g}"
     if data["exposure"] < 1.0:
         tuned = data["exposure"] * (1.0 - control["share"])  # 1 - e, see Rollout.chance

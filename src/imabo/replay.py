@@ -249,8 +249,8 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         engine.rollouts.roll_back(control.config, data)
         return _control_arm(engine), entry["arm"]
     if kind == "resumed":
-        engine.rollouts.resume()
-        return None, None
+        engine.rollouts.resume(restores="control" in entry)
+        return (_control_arm(engine), entry["arm"]) if "control" in entry else (None, None)
     if kind == "arm":
         return engine.changes.add_arm(entry["config"]), entry["arm"]
     if kind == "arms":

@@ -76,8 +76,9 @@ def test_the_kill_switch_and_the_way_on(client: Any) -> None:
     assert (facts.state, facts.rollout["reason"]) == ("rolled back", "the phone rang")
     assert {(pull.config["model"], pull.group) for pull in study.ask(20)} == {("middle", "control")}
     assert study.resume() is None
-    assert study.facts().state == "tuning"
-    study.update_control(exposure=0.0)
+    facts = study.facts()
+    assert (facts.state, facts.rollout["control"]) == ("tuning", None)
+    study.update_control(Control({"model": "middle"}), exposure=0.0)
     assert {pull.group for pull in study.ask(20)} == {"control"}
     study.update_control(None)
     assert {pull.group for pull in study.ask(5)} == {None}

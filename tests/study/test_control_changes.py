@@ -9,7 +9,8 @@ import pytest
 from imabo import Choice, Control, Float, Guardrail, Space, Study
 from imabo.errors import InvalidConfig, InvalidSetting, NoControl
 from imabo.stores import Store
-from tests.study.controlled import TODAY, busy, lines_of, make
+from imabo.testing.audit import audit
+from tests.study.controlled import TODAY, busy, lines_of, make, run
 
 
 def test_what_happened_is_in_the_events(store: Store) -> None:
@@ -19,7 +20,7 @@ def test_what_happened_is_in_the_events(store: Store) -> None:
         "the control is arm 1 with a share of 0.2",
         "the control is arm 1 with a share of 0.2, 0.4 of the requests are tuned, "
         "the guardrail is 0.1",
-        "the study was rolled back by hand: the phone rang",
+        f"the study was rolled back by hand to arm 1 {TODAY}: the phone rang",
         "tuning was resumed",
         f"the control is arm {study.events()[-2].data['arm']} with a share of 0.3, "
         "0.35 of the requests are tuned, the guardrail is 0.1",
@@ -120,6 +121,11 @@ def test_a_log_of_an_older_version_in_which_the_control_was_retired_is_replayed(
     assert lines_of(again)[1:] == lines_of(study)[1:]
 
 
+_ROLLED_BACK = (
+    f"study 'study': the study was rolled back by hand to arm 1 {TODAY}: the phone" r"\nrang"
+)
+
+
 def test_the_kill_switch_and_the_way_on_are_in_the_log_once(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -130,10 +136,85 @@ def test_the_kill_switch_and_the_way_on_are_in_the_log_once(
         study.resume()
     told = [(one.levelname, one.getMessage()) for one in caplog.records]
     assert told == [
-        ("WARNING", r"study 'study': the study was rolled back by hand: the phone\nrang"),
+        ("WARNING", _ROLLED_BACK),
         ("WARNING", "study 'study': tuning was resumed"),
     ]
     assert vars(caplog.records[0])["facts"]["by"] == "hand"
     caplog.clear()
     Study.replay(lines_of(study))
     assert not caplog.records
+
+
+OTHER = {"model": "large", "x": 0.25}
+
+
+def test_resuming_leaves_a_study_without_a_control_as_it_was(store: Store) -> None:
+    study = make(store, control=None)
+    study.ask(5)
+    study.roll_back(OTHER, reason="the phone rang")
+    assert {pull.config["x"] for pull in study.ask(10)} == {0.25}
+    assert Study.open("study", store=store).rollout == study.rollout
+    study.resume()
+    assert (study.rollout.control, study.rollout.arm, study.rollout.chance) == (None, None, None)
+    assert {pull.group for pull in study.ask(20)} == {None}
+    told = [str(event) for event in study.events()][1:]
+    assert told == [
+        f"the study was rolled back by hand to arm {study.events()[1].data['arm']} {OTHER}: "
+        "the phone rang",
+        "tuning was resumed, without a control, as before",
+    ]
+    assert audit(store, "study") == []
+    again = Study.replay(lines_of(study))
+    assert (lines_of(again)[1:], again.rollout) == (lines_of(study)[1:], study.rollout)
+
+
+def test_resuming_brings_back_the_control_that_was_replaced(store: Store) -> None:
+    study = make(store, exposure=0.5)
+    run(study, 40)
+    study.roll_back()
+    for config in (OTHER, {"model": "large", "x": 0.5}):
+        study.roll_back(config)
+        assert {pull.config["x"] for pull in study.ask(10)} == {config["x"]}
+    with pytest.raises(InvalidSetting, match="resume"):
+        study.update_space(Space(model=Choice("large"), x=Float(0.0, 1.0)))
+    with pytest.raises(InvalidSetting, match="resume"):
+        study.retire(1)
+    study.update_control(exposure=0.25)  # of the control that comes back
+    study.resume()
+    rollout = study.rollout
+    assert (rollout.control, rollout.arm, rollout.exposure) == (Control(TODAY, share=0.2), 1, 0.25)
+    assert str(study.events()[-1]) == "tuning was resumed, the control is arm 1 again"
+    assert rollout.changed_at == study.events()[-1].at.timestamp()
+    run(study, 40)
+    assert study.lift().served_tuned + study.lift().served_control == 40
+    assert audit(store, "study") == []
+    again = Study.replay(lines_of(study))
+    assert lines_of(again)[1:] == lines_of(study)[1:]
+    assert (again.rollout.control, again.rollout.exposure) == (rollout.control, 0.25)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"control": Control(OTHER, share=0.1)}, {"exposure": 0.5}],
+    ids=["control", "share"],
+)
+def test_a_control_that_is_set_while_it_is_rolled_back_stays(
+    store: Store, settings: dict[str, Any]
+) -> None:
+    study = make(store, control=None)
+    study.roll_back(OTHER)
+    study.update_control(**settings)
+    wanted = study.rollout.control
+    study.resume()
+    assert study.rollout.control == wanted is not None
+    again = Study.replay(lines_of(study))
+    assert again.rollout == study.rollout
+
+
+def test_a_log_of_an_older_version_in_which_the_control_stayed_is_replayed() -> None:
+    study = make(control=None)
+    study.roll_back(OTHER)
+    study._engine.rollouts.resume(restores=False)
+    study.ask(20)
+    again = Study.replay(lines_of(study))
+    assert (again.rollout, again.rollout.control) == (study.rollout, Control(OTHER))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
-from imabo.control import Rollout, check_watched
+from imabo.control import check_watched
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
 from imabo.engine.rollouts import check_allowed
@@ -173,9 +173,26 @@ class Changes:
         if current is None or (current == state and not is_spare):
             return
         if not is_logged and state != "active":
-            _check_no_control(self._replica.rollout, arm, state)
+            self._check_no_control(arm, state)
         change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
         self._replica.change(change, now)
+
+    def _check_no_control(self, arm: int, state: ArmState) -> None:
+        """Refuse to take the control's arm out of service: it would go on being served."""
+        rollout, view = self._replica.rollout, self._replica.view
+        back = None if rollout is None or rollout.replaced is None else rollout.replaced.control
+        row = None if back is None or back.config is None else view.row_of_config(dict(back.config))
+        if rollout is None or (rollout.arm != arm and (row is None or view.ids[row] != arm)):
+            return
+        why = "a share of the requests is served with it, whatever its state"
+        if rollout.arm != arm:
+            why = "resume() serves it again after this roll-back, whatever its state"
+        raise InvalidSetting(
+            f"arm {arm} is the control and cannot be {state}",
+            why,
+            "set another control first with update_control(Control({...})), or end it with "
+            "update_control(None) (imabo control STUDY --end)",
+        )
 
     def note_drift(self, drift: Drift | None = None) -> Drift | None:
         """Forget what a change made untrue, and keep it in the log.
@@ -201,17 +218,6 @@ class Changes:
             if known.id == arm:
                 return known.retired_from or known.state
         return None
-
-
-def _check_no_control(rollout: Rollout | None, arm: int, state: ArmState) -> None:
-    """Refuse to take the control's arm out of service: it would go on being served."""
-    if rollout is not None and rollout.arm == arm:
-        raise InvalidSetting(
-            f"arm {arm} is the control and cannot be {state}",
-            "a share of the requests is served with it, whatever its state",
-            "set another control first with update_control(Control({...})), or end it with "
-            "update_control(None) (imabo control STUDY --end)",
-        )
 
 
 def _changed(

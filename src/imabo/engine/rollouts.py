@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from imabo.control import Control, Rollout, Start, check_watched, with_settings
+from imabo.control import Control, Replaced, Rollout, Start, check_watched, with_settings
 from imabo.engine.comparison import Comparison
 from imabo.engine.replica import Replica
 from imabo.errors import InvalidSetting, NoControl
@@ -55,6 +55,12 @@ class Rollouts:
             default[0] if isinstance(exposure, Same) else exposure,
             default[1] if isinstance(guardrail, Same) else guardrail,
         )
+        if before.replaced is not None and not (
+            isinstance(control, Same) and before.replaced.control is not None
+        ):
+            # Who sets it while the study is rolled back wants it after that, too; and an exposure
+            # or a guardrail is of the control that is served now, where there was none before.
+            after = replace(after, replaced=None)
         check_watched(after.guardrail, self._replica.signals)
         after, arms = self._placed(before, after, now)
         if after.mark is not None and _watched(after) != _watched(before):
@@ -76,7 +82,11 @@ class Rollouts:
         if config is not None:
             valid = checked_config(self._replica.view.space, config)
             control = replace(before.control or Control(valid), config=valid)
-            after, arms = self._placed(before, replace(before, control=control), now)
+            replaced = before.replaced
+            if before.control is None or before.control.config != valid:
+                replaced = replaced or Replaced(before.control)
+            wanted = replace(before, control=control, replaced=replaced)
+            after, arms = self._placed(before, wanted, now)
         if after.control is None:
             raise no_control(self._replica.record.name, "there is nothing to roll back to")
         if before.state == "rolled back" and after == before:
@@ -88,22 +98,34 @@ class Rollouts:
         self._commit("rolled back", told, after, arms, now)
         return rollout_event("rolled back", now, told)
 
-    def resume(self) -> Event | None:
+    def resume(self, *, restores: bool = True) -> Event | None:
         """Go on tuning after a roll-back; the guardrail judges what comes after it.
 
-        Returns what happened; None where it was so already.
+        What a roll-back to another configuration replaced is back then; not with ``restores``
+        false, as in logs of older versions. Returns what happened; None where it was so already.
         """
-        return self._replica.retrying(self._resume)
+        return self._replica.retrying(lambda now: self._resume(restores, now))
 
-    def _resume(self, now: float) -> Event | None:
+    def _resume(self, restores: bool, now: float) -> Event | None:
         before = self._replica.rollout
         if before is None or before.state != "rolled back":
             return None
         # What came in until this very change: it is refused if there is more by then.
         mark = self._mark(before.guardrail)
-        after = replace(before, state="tuning", changed_at=now, reason=None, mark=mark)
-        self._commit("resumed", {}, after, [], now)
-        return rollout_event("resumed", now, {})
+        after = replace(
+            before, state="tuning", changed_at=now, reason=None, mark=mark, replaced=None
+        )
+        data, arms = dict[str, Any](), list[NewArm]()
+        if before.replaced is not None and restores:
+            control = before.replaced.control
+            if control is None:
+                after = Rollout(changed_at=now)
+            else:
+                after, arms = self._placed(before, replace(after, control=control), now)
+                after = replace(after, changed_at=now)
+            data = {key: settings_of(after)[key] for key in ("control", "arm")}
+        self._commit("resumed", data, after, arms, now)
+        return rollout_event("resumed", now, data)
 
     def _mark(self, guardrail: Guardrail | None) -> dict[str, Any] | None:
         mark = self._comparison.watched(guardrail, may_keep=False).mark()
@@ -113,15 +135,13 @@ class Rollouts:
         """What the guardrail found, when the study must be rolled back."""
         return self._comparison.alarm()
 
-    def guard(self) -> dict[str, Any] | None:
-        """Roll back when the guardrail fires; what it found then, else None."""
+    def guard(self) -> Event | None:
+        """Roll back when the guardrail fires; what happened then, else None."""
         return self._replica.retrying(self._guard)
 
-    def _guard(self, now: float) -> dict[str, Any] | None:
+    def _guard(self, now: float) -> Event | None:
         data = self._comparison.alarm(may_keep=False)
-        if data is not None:
-            self._roll_back(None, data, now)
-        return data
+        return None if data is None else self._roll_back(None, data, now)
 
     def _commit(
         self, kind: Any, data: dict[str, Any], after: Rollout, arms: list[NewArm], now: float
@@ -180,13 +200,16 @@ def first_change(
 def settings_of(rollout: Rollout) -> dict[str, Any]:
     """What the log says of a change of the rollout."""
     document = rollout.document()
-    return {key: document[key] for key in ("control", "exposure", "guardrail", "arm")}
+    told = {key: document[key] for key in ("control", "exposure", "guardrail", "arm")}
+    return told | ({"replaced": document["replaced"]} if "replaced" in document else {})
 
 
 def settings_from(data: dict[str, Any]) -> tuple[object, object, object]:
     """What ``settings_of`` wrote, as ``Rollouts.update`` takes it."""
     rollout = Rollout.from_document({**Rollout().document(), **_known(data)})
-    return rollout.control, rollout.exposure, rollout.guardrail
+    # With what a roll-back replaced still to come back, the control was left as it is.
+    control = SAME if "replaced" in data else rollout.control
+    return control, rollout.exposure, rollout.guardrail
 
 
 def _known(data: dict[str, Any]) -> dict[str, Any]:
@@ -203,14 +226,21 @@ def checked_config(space: Space, config: object) -> Config:
 
 def check_allowed(rollout: Rollout | None, space: Space) -> None:
     """Refuse a space that does not allow what the control serves."""
-    control = None if rollout is None else rollout.control
-    if control is not None and control.config is not None and not space.allows(control.config):
-        raise InvalidSetting(
-            f"the space does not allow the control {show(control.config, 300)}",
-            "a share of the requests is served with it",
-            "set another control with update_control(), or end it with update_control(None), and "
-            "change the space then",
-        )
+    if rollout is None:
+        return
+    back = None if rollout.replaced is None else rollout.replaced.control
+    for control, why in (
+        (rollout.control, "a share of the requests is served with it"),
+        (back, "resume() serves it again after this roll-back"),
+    ):
+        config = None if control is None else control.config
+        if config is not None and not space.allows(config):
+            raise InvalidSetting(
+                f"the space does not allow the control {show(config, 300)}",
+                why,
+                "set another control with update_control(), or end it with update_control(None), "
+                "and change the space then",
+            )
 
 
 def no_control(name: str, why: str) -> NoControl:

@@ -202,14 +202,15 @@ class Recount:
         """A change of the rollout."""
         if kind == "resumed":
             self.rollout = replace(self.rollout, state="tuning")
-            return
+            if "control" not in data:
+                return
         control, arm = data["control"], data["arm"]
         self.rollout = replace(
             self.rollout, control=None if control is None else Control.from_dict(control), arm=arm
         )
         if kind == "rolled back":
             self.rollout = replace(self.rollout, state="rolled back")
-        else:
+        elif kind == "control":
             self.rollout = replace(self.rollout, exposure=data["exposure"])
         if arm is not None and arm not in self._books:
             self._admit(arm)
