@@ -212,6 +212,60 @@ def guardrail_document(guardrail: Guardrail | None) -> dict[str, Any] | None:
     return document
 
 
+def declared_part(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a rollout's document a declaration may say.
+
+    The control is the one that is there when nobody has rolled back to another configuration.
+    """
+    part = {key: document[key] for key in ("control", "exposure", "guardrail")}
+    replaced = document.get("replaced")
+    return part if replaced is None else part | {"control": replaced["control"]}
+
+
+def rollout_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    r"""How a declared part differs from what there is, a line each.
+
+    Example:
+        >>> today = {"control": {"config": {"x": 1}, "share": 0.1}, "exposure": 1.0}
+        >>> more = {"control": {"config": {"x": 1}, "share": 0.2}, "exposure": 0.5}
+        >>> guardrail = {"guardrail": {"margin": 0.02}}
+        >>> print(*rollout_difference(today | {"guardrail": None}, more | guardrail), sep="\n")
+        control: share 0.1 becomes 0.2
+        exposure: 1 becomes 0.5
+        guardrail: none becomes margin 0.02
+    """
+    lines, was, now = list[str](), old["control"], new["control"]
+    if was is None or now is None or was["config"] != now["config"]:
+        if was != now:
+            lines.append(f"control: {_control_words(was)} becomes {_control_words(now)}")
+    elif was["share"] != now["share"]:
+        lines.append(f"control: share {was['share']:g} becomes {now['share']:g}")
+    if old["exposure"] != new["exposure"]:
+        lines.append(f"exposure: {old['exposure']:g} becomes {new['exposure']:g}")
+    if old["guardrail"] != new["guardrail"]:
+        both = _guardrail_words(old["guardrail"]), _guardrail_words(new["guardrail"])
+        lines.append(f"guardrail: {both[0]} becomes {both[1]}")
+    return lines
+
+
+def _control_words(control: Mapping[str, Any] | None) -> str:
+    if control is None:
+        return "none"
+    what = "random serving" if control["config"] is None else show(control["config"], 300)
+    return f"{what} with share {control['share']:g}"
+
+
+def _guardrail_words(guardrail: Mapping[str, Any] | None) -> str:
+    if guardrail is None:
+        return "none"
+    words = f"margin {guardrail['margin']:g}"
+    if guardrail.get("level", Guardrail().level) != Guardrail().level:
+        words += f" at level {guardrail['level']:g}"
+    if guardrail.get("signal") is not None:
+        words += f" of {guardrail['signal']!r}, {guardrail['worse']} is worse"
+    return words
+
+
 def check_watched(guardrail: Guardrail | None, signals: Iterable[str]) -> None:
     """Refuse a guardrail that watches a signal which the study has not declared."""
     name = None if guardrail is None else guardrail.signal

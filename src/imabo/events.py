@@ -40,7 +40,9 @@ class Event:
     or clause that was added, removed or changed (none in events of older versions).
 
     The data of ``settings``, and of ``space`` where both changed: ``before`` and ``after`` have
-    those that changed, and ``declared`` is true when ``create`` declared it so.
+    those that changed, and ``declared`` is true when ``create`` declared it so; ``rollout`` then
+    has the control, the exposure and the guardrail ``before`` and ``after``, where they were
+    declared. Where nothing else changed, that is a ``control``.
 
     The data of a drift: ``before`` and ``after`` are the means of the ``n_rewards`` rewards that
     show it, as expected and as they are, in the study's own units; ``since`` is how many rewards
@@ -95,7 +97,7 @@ def _space(data: Mapping[str, Any]) -> str:
 
 
 def _settings(data: Mapping[str, Any]) -> list[str]:
-    before, lines = data.get("before", {}), []
+    before, lines = data.get("before", {}), list[str]()
     for name, now in data.get("after", {}).items():
         if name == "revision":
             lines.append(f"revision {now} was declared")
@@ -105,6 +107,9 @@ def _settings(data: Mapping[str, Any]) -> list[str]:
             lines.append(f"the signals are {', '.join(now or {}) or 'none'}")
         else:
             lines.append(f"{name} changed from {before[name]} to {now}")
+    rollout = data.get("rollout")
+    if rollout is not None and rollout["before"] != rollout["after"]:
+        lines.append(_rollout_text("control", rollout["after"]))
     return lines
 
 
@@ -129,6 +134,13 @@ def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
         return f"the study was rolled back {by}" + (f": {reason}" if reason else "")
     if control is None:
         return "the control was ended"
+    later = (data.get("replaced") or {}).get("control")
+    if later is not None:  # rolled back to something else, which goes on being served
+        control, what = (
+            later,
+            "random serving" if later["config"] is None else show(later["config"]),
+        )
+        what += ", once tuning is resumed,"
     text = f"the control is {what} with a share of {control['share']:.3g}"
     if data["exposure"] < 1.0:
         tuned = data["exposure"] * (1.0 - control["share"])  # 1 - e, see Rollout.chance

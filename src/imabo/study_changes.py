@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from imabo import checks
 from imabo.arms import Arm, ArmState
@@ -49,13 +50,19 @@ class StudyChanges(StudyBase):
         with self._lock:
             self._live().changes.update(space, wanted)
 
-    def redeclare(self, record: StudyRecord, *, any_seed: bool, if_changed: str) -> Settled:
+    def redeclare(
+        self,
+        record: StudyRecord,
+        *,
+        any_seed: bool,
+        if_changed: str,
+        rollout: Mapping[str, Any] | None = None,
+    ) -> Settled:
         """For services: what ``create`` does with a study that is there already."""
+        how: dict[str, Any] = {"any_seed": any_seed, "if_changed": if_changed}
         with self._lock:
             engine = self._live()
-            return settle(
-                engine.replica, engine.changes, record, any_seed=any_seed, if_changed=if_changed
-            )
+            return settle(engine.replica, engine.changes, record, rollout=rollout, **how)
 
     def add_arm(self, config: Mapping[str, object]) -> Arm:
         """Admit a configuration by hand, to be served soon; one that is an arm is active again."""

@@ -88,11 +88,15 @@ def test_the_kill_switch_and_the_way_on(client: Any) -> None:
         study.update_control(exposure=0.5)
 
 
-def test_creating_it_again_gives_a_first_control_and_keeps_a_later_one(client: Any) -> None:
-    client.create("again", SPACE, **SETTINGS)
-    study = client.create("again", SPACE, control=TODAY, **SETTINGS)
-    assert study.facts().rollout["control"]["share"] == 0.25
-    client.create("again", SPACE, control=Control.random(0.5), **SETTINGS)
+def test_a_declaration_that_is_silent_leaves_the_control_alone(
+    client: Any, server: RunningServer
+) -> None:
+    study = client.create("again", SPACE, **SETTINGS)
+    study.update_control(TODAY)
+    body = {"name": "again", "space": SPACE.to_dict(), "control": None, "if_changed": "update"}
+    parts = {name: study.facts().document[name] for name in ("policy", "oracle")}
+    answer = httpx.post(f"{server.url}/v1/studies", json=body | parts)
+    assert (answer.status_code, answer.json()["outcome"]) == (200, "same"), answer.text
     assert study.facts().rollout["control"]["share"] == 0.25
 
 

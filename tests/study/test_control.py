@@ -8,7 +8,7 @@ import pytest
 
 from imabo import Control, Study
 from imabo.control import coin_of
-from imabo.errors import ReplayMismatch
+from imabo.errors import ReplayMismatch, StudyExists
 from imabo.stores import Store
 from imabo.testing.audit import audit
 from tests.study.controlled import TINY, TODAY, busy, clock, lines_of, make, run
@@ -120,7 +120,9 @@ def test_creating_it_again_keeps_the_control_that_it_has(store: Store) -> None:
 
 def test_a_study_from_before_gets_its_first_control(store: Store) -> None:
     make(store, control=None).ask(count=15)
-    study = make(store)
+    with pytest.raises(StudyExists, match="control: none becomes"):
+        make(store)
+    study = make(store, if_changed="update")
     assert study.rollout.control == Control(TODAY, share=0.2)
     assert study.rollout.start is not None
     assert study.rollout.start.pull == 15

@@ -146,6 +146,8 @@ class Recount:
             self._update_settings(data.get("after", {}))
             if entry.kind == "space":
                 self._update_space(Space.from_dict(data["space"]))
+            if "rollout" in data:
+                self._roll("control", data["rollout"]["after"])
         elif entry.kind == "drift" and self.view.memory is not None:
             self.view.put_memory(forget(self.view, Drift.from_data(data), entry.at))
         elif entry.kind in ("infeasible", "feasible"):
