@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
-from typing import overload
+from typing import Final, overload
 
 from imabo.arms import Arm
 from imabo.checks import checked_moment
@@ -12,11 +13,13 @@ from imabo.control import Control, Rollout, State
 from imabo.engine.rollouts import SAME, Same, no_control
 from imabo.errors import InvalidSetting
 from imabo.evaluation import Guardrail
+from imabo.events import log_event
 from imabo.lifting import LiftReport, report_of
 from imabo.settings import check_count, check_fraction
 from imabo.study_changes import StudyChanges
 
 _LONGEST_REASON = 500
+_log: Final = logging.getLogger(__name__)
 
 
 class Compared(StudyChanges):
@@ -59,8 +62,8 @@ class Compared(StudyChanges):
 
         Args:
             control: What a share of the requests gets; None ends it.
-            exposure: Share of the requests that is tuned at all, but for the control's share of it;
-                the rest gets the control. In [0, 1].
+            exposure: Share of the requests that may be tuned, in [0, 1]; the rest gets the control,
+                and so does the control's share of these: exposure * (1 - share) of all are tuned.
             guardrail: When to roll back by itself; None is never.
 
         Example:
@@ -130,8 +133,9 @@ class Compared(StudyChanges):
         was learned stays, and rewards still teach. Doing it again changes nothing.
 
         Args:
-            config: What to serve, where the study has no control or another one should be served
-                (then it is the control from now on). Without a control it is needed.
+            config: What to serve, where the study has no control or another one should be served.
+                Without a control it is needed. ``resume`` brings back the control that there was,
+                or none; the comparison with it begins anew.
             reason: Why, for those who read the events; at most 500 characters.
 
         Example:
@@ -141,12 +145,14 @@ class Compared(StudyChanges):
             >>> study.state, {pull.config["x"] for pull in study.ask(count=50)}
             ('rolled back', {0.5})
             >>> study.resume()
-            >>> study.state
-            'tuning'
+            >>> study.state, study.rollout.control
+            ('tuning', None)
         """
         data = {"by": "hand", "reason": checked_reason(reason)}
         with self._lock:
-            self._live().rollouts.roll_back(config, data)
+            event = self._live().rollouts.roll_back(config, data)
+        if event is not None:
+            log_event(_log, self._engine.replica.record.name, event)
 
     @overload
     def resume(self) -> None: ...
@@ -155,12 +161,16 @@ class Compared(StudyChanges):
     def resume(self, arm: Arm | int | Same = SAME) -> Arm | None:
         """Serve a paused arm again; without an arm, go on tuning after the study was rolled back.
 
-        The guardrail then judges the rewards that come in from now on.
+        The guardrail then judges the rewards that come in from now on. The control is that from
+        before the roll-back, also where ``roll_back(config)`` served another one meanwhile, unless
+        ``update_control`` set one since.
         """
         if not isinstance(arm, Same):
             return self._put_state(arm, "active")
         with self._lock:
-            self._live().rollouts.resume()
+            event = self._live().rollouts.resume()
+        if event is not None:
+            log_event(_log, self._engine.replica.record.name, event)
         return None
 
     def random_rewards(self) -> tuple[int, float, float]:

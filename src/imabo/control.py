@@ -108,13 +108,25 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a roll-back to another configuration put aside, and ``resume`` brings back.
+
+    Attributes:
+        control: The control that there was; None where there was none.
+    """
+
+    control: Control | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
     """Who gets what: the control, the share of the requests that is tuned, and its guardrail.
 
     Attributes:
         control: What to compare with; None where there is no control any more.
         arm: The control's arm; None for a random one.
-        exposure: Share of the requests that is tuned at all, but for the control's share of it.
+        exposure: Share of the requests that may be tuned; but for the control's share of it, they
+            are: exposure * (1 - share) of all.
         guardrail: When to roll back by itself; None is never.
         state: ``tuning``, or ``rolled back``: the control is served to everyone.
         start: Where the comparison with this control began; None without one.
@@ -122,6 +134,8 @@ class Rollout:
         reason: Why it was rolled back, None while it is not.
         mark: What the lift was when it was last resumed (a document of ``evaluation.Mark``): the
             guardrail judges what came after.
+        replaced: While it is rolled back to a configuration that was not the control: what
+            ``resume`` brings back.
     """
 
     control: Control | None = None
@@ -133,6 +147,7 @@ class Rollout:
     changed_at: float | None = None
     reason: str | None = None
     mark: Mapping[str, Any] | None = None
+    replaced: Replaced | None = None
 
     @property
     def chance(self) -> float | None:
@@ -152,8 +167,8 @@ class Rollout:
         return ("control", e) if coin < e else ("tuned", 1.0 - e)
 
     def document(self) -> dict[str, Any]:
-        """As a store keeps it."""
-        return {
+        """As a store keeps it; ``replaced`` only where it is, as older versions do not know it."""
+        document: dict[str, Any] = {
             "control": None if self.control is None else self.control.to_dict(),
             "arm": self.arm,
             "exposure": float(self.exposure),
@@ -164,17 +179,27 @@ class Rollout:
             "reason": self.reason,
             "mark": self.mark,
         }
+        if self.replaced is not None:
+            earlier = self.replaced.control
+            document["replaced"] = {"control": None if earlier is None else earlier.to_dict()}
+        return document
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """What ``document`` wrote."""
         control, start, guardrail = (document[key] for key in ("control", "start", "guardrail"))
+        replaced = document.get("replaced")
         return replace(
             cls(**document),
-            control=None if control is None else Control.from_dict(control),
+            control=_restored(control),
+            replaced=None if replaced is None else Replaced(_restored(replaced["control"])),
             start=None if start is None else Start(**start),
             guardrail=None if guardrail is None else Guardrail(**guardrail),
         )
+
+
+def _restored(document: Mapping[str, Any] | None) -> Control | None:
+    return None if document is None else Control.from_dict(document)
 
 
 def guardrail_document(guardrail: Guardrail | None) -> dict[str, Any] | None:
@@ -185,6 +210,60 @@ def guardrail_document(guardrail: Guardrail | None) -> dict[str, Any] | None:
     if guardrail.signal is not None:
         document |= {"signal": guardrail.signal, "worse": guardrail.worse}
     return document
+
+
+def declared_part(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a rollout's document a declaration may say.
+
+    The control is the one that is there when nobody has rolled back to another configuration.
+    """
+    part = {key: document[key] for key in ("control", "exposure", "guardrail")}
+    replaced = document.get("replaced")
+    return part if replaced is None else part | {"control": replaced["control"]}
+
+
+def rollout_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    r"""How a declared part differs from what there is, a line each.
+
+    Example:
+        >>> today = {"control": {"config": {"x": 1}, "share": 0.1}, "exposure": 1.0}
+        >>> more = {"control": {"config": {"x": 1}, "share": 0.2}, "exposure": 0.5}
+        >>> guardrail = {"guardrail": {"margin": 0.02}}
+        >>> print(*rollout_difference(today | {"guardrail": None}, more | guardrail), sep="\n")
+        control: share 0.1 becomes 0.2
+        exposure: 1 becomes 0.5
+        guardrail: none becomes margin 0.02
+    """
+    lines, was, now = list[str](), old["control"], new["control"]
+    if was is None or now is None or was["config"] != now["config"]:
+        if was != now:
+            lines.append(f"control: {_control_words(was)} becomes {_control_words(now)}")
+    elif was["share"] != now["share"]:
+        lines.append(f"control: share {was['share']:g} becomes {now['share']:g}")
+    if old["exposure"] != new["exposure"]:
+        lines.append(f"exposure: {old['exposure']:g} becomes {new['exposure']:g}")
+    if old["guardrail"] != new["guardrail"]:
+        both = _guardrail_words(old["guardrail"]), _guardrail_words(new["guardrail"])
+        lines.append(f"guardrail: {both[0]} becomes {both[1]}")
+    return lines
+
+
+def _control_words(control: Mapping[str, Any] | None) -> str:
+    if control is None:
+        return "none"
+    what = "random serving" if control["config"] is None else show(control["config"], 300)
+    return f"{what} with share {control['share']:g}"
+
+
+def _guardrail_words(guardrail: Mapping[str, Any] | None) -> str:
+    if guardrail is None:
+        return "none"
+    words = f"margin {guardrail['margin']:g}"
+    if guardrail.get("level", Guardrail().level) != Guardrail().level:
+        words += f" at level {guardrail['level']:g}"
+    if guardrail.get("signal") is not None:
+        words += f" of {guardrail['signal']!r}, {guardrail['worse']} is worse"
+    return words
 
 
 def check_watched(guardrail: Guardrail | None, signals: Iterable[str]) -> None:

@@ -127,6 +127,7 @@ def rollout_document(stored: Mapping[str, Any] | None) -> Document:
     document = dict(Rollout().document() if stored is None else stored)
     start, changed_at = document.pop("start"), document.pop("changed_at")
     del document["mark"]
+    document.pop("replaced", None)
     return {
         **document,
         "since": None if start is None else stamp(to_datetime(start["at"])),

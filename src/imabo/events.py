@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import Any, Final, Literal
 
 from imabo.documents import Document, event_document, to_datetime
 from imabo.objective import changes_in_words
+from imabo.space.scalars import show
 from imabo.stores.base import EventRecord, LogEntry, Store, StudyRecord
 
 EventKind = Literal[
@@ -38,7 +40,9 @@ class Event:
     or clause that was added, removed or changed (none in events of older versions).
 
     The data of ``settings``, and of ``space`` where both changed: ``before`` and ``after`` have
-    those that changed, and ``declared`` is true when ``create`` declared it so.
+    those that changed, and ``declared`` is true when ``create`` declared it so; ``rollout`` then
+    has the control, the exposure and the guardrail ``before`` and ``after``, where they were
+    declared. Where nothing else changed, that is a ``control``.
 
     The data of a drift: ``before`` and ``after`` are the means of the ``n_rewards`` rewards that
     show it, as expected and as they are, in the study's own units; ``since`` is how many rewards
@@ -93,7 +97,7 @@ def _space(data: Mapping[str, Any]) -> str:
 
 
 def _settings(data: Mapping[str, Any]) -> list[str]:
-    before, lines = data.get("before", {}), []
+    before, lines = data.get("before", {}), list[str]()
     for name, now in data.get("after", {}).items():
         if name == "revision":
             lines.append(f"revision {now} was declared")
@@ -103,23 +107,44 @@ def _settings(data: Mapping[str, Any]) -> list[str]:
             lines.append(f"the signals are {', '.join(now or {}) or 'none'}")
         else:
             lines.append(f"{name} changed from {before[name]} to {now}")
+    rollout = data.get("rollout")
+    if rollout is not None and rollout["before"] != rollout["after"]:
+        lines.append(_rollout_text("control", rollout["after"]))
     return lines
 
 
 def _rollout_text(kind: str, data: Mapping[str, Any]) -> str:
+    control = data.get("control")
+    what = f"arm {data.get('arm')}"
+    if control is not None and control["config"] is None:
+        what = "random serving"
     if kind == "resumed":
-        return "tuning was resumed"
+        if "control" not in data:  # the control is what it was
+            return "tuning was resumed"
+        again = (
+            "without a control, as before" if control is None else f"the control is {what} again"
+        )
+        return f"tuning was resumed, {again}"
     if kind == "rolled back":
         reason = data.get("reason")
         by = "by the guardrail" if data.get("by") == "guardrail" else "by hand"
+        if control is not None:
+            by += f" to {what}"
+            by += "" if control["config"] is None else f" {show(control['config'], 300)}"
         return f"the study was rolled back {by}" + (f": {reason}" if reason else "")
-    control = data["control"]
     if control is None:
         return "the control was ended"
-    what = "random serving" if control["config"] is None else f"arm {data['arm']}"
+    later = (data.get("replaced") or {}).get("control")
+    if later is not None:  # rolled back to something else, which goes on being served
+        control, what = (
+            later,
+            "random serving" if later["config"] is None else show(later["config"]),
+        )
+        what += ", once tuning is resumed,"
     text = f"the control is {what} with a share of {control['share']:.3g}"
     if data["exposure"] < 1.0:
-        text += f", {data['exposure']:.3g} of the requests are tuned"
+        tuned = data["exposure"] * (1.0 - control["share"])  # 1 - e, see Rollout.chance
+        text += f", {tuned:.3g} of the requests are tuned"
     guardrail = data["guardrail"]
     if guardrail is None:
         return text
@@ -142,6 +167,15 @@ def _feasibility_text(kind: str, data: Mapping[str, Any]) -> str:
         f"nothing is within the budget of {name}, {budget} a request: arm {arm}, which exceeds it "
         f"least, uses {use}"
     )
+
+
+def log_event(log: logging.Logger, study: str, event: Event) -> None:
+    """Warn of something that happened to a study, in words and with its facts."""
+    facts = {"study": study, "kind": event.kind, **event.data}
+    text = str(event)
+    if not text.isprintable():  # a parameter's name must not forge lines of a log
+        text = repr(text)[1:-1]
+    log.warning("study %r: %s", study, text, extra={"facts": facts})
 
 
 def study_event(kind: EventKind, at: float, data: Mapping[str, Any]) -> Event:

@@ -18,7 +18,7 @@ from imabo.checks import (
     stored_oracle,
     stored_policy,
 )
-from imabo.control import Control, coin_of, drawn
+from imabo.control import Control, coin_of, declared_part, drawn
 from imabo.drift import Drift
 from imabo.engine import Engine
 from imabo.engine.asks import checked_request
@@ -240,6 +240,8 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
     if kind in ("infeasible", "feasible"):
         engine.feasibility.follow(kind, {k: v for k, v in entry.items() if k not in ("kind", "at")})
         return None, None
+    if kind == "control" and entry.get("declared") is True:
+        return _update(engine, entry)
     if kind == "control":
         engine.rollouts.update(*settings_from(entry))
         return _control_arm(engine), entry["arm"]
@@ -249,14 +251,14 @@ def _apply(engine: Engine, entry: Entry, as_logged: bool) -> tuple[object, objec
         engine.rollouts.roll_back(control.config, data)
         return _control_arm(engine), entry["arm"]
     if kind == "resumed":
-        engine.rollouts.resume()
-        return None, None
+        engine.rollouts.resume(restores="control" in entry)
+        return (_control_arm(engine), entry["arm"]) if "control" in entry else (None, None)
     if kind == "arm":
         return engine.changes.add_arm(entry["config"]), entry["arm"]
     if kind == "arms":
         return _add_arms(engine, entry)
     if kind == "state" and entry["state"] in _STATES:
-        engine.changes.put_state(_known(entry["arm"], engine.replica.n_arms), entry["state"])
+        engine.changes.follow_state(_known(entry["arm"], engine.replica.n_arms), entry["state"])
         return None, None
     raise InvalidSetting(
         f"the entry is {show(entry)}", "this version does not know it", "use the one that wrote it"
@@ -273,9 +275,13 @@ def _update(engine: Engine, entry: Entry) -> tuple[object, object]:
     goal = {"signals": record.signals, "objective": record.objective}
     now = form_of(record) | {"revision": record.revision} | goal
     wanted = form_of(record, (current if space is None else space).to_dict()) | settings
+    told = entry if entry["kind"] == "control" else entry.get("rollout", {}).get("after")
+    rollout = None if told is None else declared_part(told)
+    wanted |= {} if rollout is None else {"rollout": rollout}
     declared = wanted if entry.get("declared") is True else None
-    engine.changes.update(space, settings | revision, declared=declared)
-    return {name: now[name] for name in before}, before
+    engine.changes.update(space, settings | revision, declared=declared, rollout=rollout)
+    arms = (None, None) if told is None else (_control_arm(engine), told["arm"])
+    return ({name: now[name] for name in before}, arms[0]), (before, arms[1])
 
 
 def _revision(value: Any) -> int | None:

@@ -102,9 +102,9 @@ class Study(StudyFrames, Compared, StudyGoals):
                 them as they are; ``IMOSS`` then assumes noise of the order of 1. At most 1e60.
             window_s: Seconds after which a pull no longer counts as pending, for feedback that can
                 get lost. A reward that comes later still counts.
-            control: What a share of the requests gets, to compare the rest with (see ``lift``). A
-                study that has or had one keeps it: change it with ``update_control``. So below.
-            exposure: Share of the requests that is tuned at all; the rest gets the control.
+            control: What a share of the requests gets, to compare the rest with (see ``lift``).
+                None says nothing of a control: one that the study has stays as it is.
+            exposure: Share of the requests that may be tuned; the rest gets the control.
             guardrail: Serves the control to everyone when tuned is worse by more than its margin.
             clock: Seconds as a float; a simulation may count rounds instead.
             if_changed: ``"error"`` is ``StudyExists``, which names the difference and what

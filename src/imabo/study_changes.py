@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from imabo import checks
 from imabo.arms import Arm, ArmState
@@ -49,13 +50,19 @@ class StudyChanges(StudyBase):
         with self._lock:
             self._live().changes.update(space, wanted)
 
-    def redeclare(self, record: StudyRecord, *, any_seed: bool, if_changed: str) -> Settled:
+    def redeclare(
+        self,
+        record: StudyRecord,
+        *,
+        any_seed: bool,
+        if_changed: str,
+        rollout: Mapping[str, Any] | None = None,
+    ) -> Settled:
         """For services: what ``create`` does with a study that is there already."""
+        how: dict[str, Any] = {"any_seed": any_seed, "if_changed": if_changed}
         with self._lock:
             engine = self._live()
-            return settle(
-                engine.replica, engine.changes, record, any_seed=any_seed, if_changed=if_changed
-            )
+            return settle(engine.replica, engine.changes, record, rollout=rollout, **how)
 
     def add_arm(self, config: Mapping[str, object]) -> Arm:
         """Admit a configuration by hand, to be served soon; one that is an arm is active again."""
@@ -84,11 +91,15 @@ class StudyChanges(StudyBase):
         return [known[arm] for arm in ids]
 
     def pause(self, arm: Arm | int) -> Arm:
-        """Stop serving an arm until ``resume``."""
+        """Stop serving an arm until ``resume``; the control's is refused, see ``retire``."""
         return self._put_state(arm, "paused")
 
     def retire(self, arm: Arm | int) -> Arm:
-        """Stop serving an arm for good; its rewards still count in what is known."""
+        """Stop serving an arm for good; its rewards still count in what is known.
+
+        The arm of the control is ``InvalidSetting``: it would go on being served. Set another
+        control, or end it, with ``update_control`` first.
+        """
         return self._put_state(arm, "retired")
 
     def _put_state(self, arm: Arm | int, state: ArmState) -> Arm:

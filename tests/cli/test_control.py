@@ -34,8 +34,12 @@ def test_the_lift_and_the_way_back(anywhere: Imabo) -> None:
     shown = anywhere("show", STUDY).out
     assert "The lift is not known yet" in shown
     assert "everyone gets the control" in shown
-    assert "rolled back by hand: complaints" in anywhere("events", STUDY).out
+    told = anywhere("events", STUDY).out
+    assert "rolled back by hand to arm" in told
+    assert "{'model': 'small', 'temperature': 0.5}: complaints" in told
     assert anywhere("resume", STUDY).out == f"{STUDY} is tuning\n"
+    assert anywhere("lift", STUDY, "--json").error["code"] == "no_control"
+    anywhere("control", STUDY, *CONFIG)
     lift = anywhere("lift", STUDY, "--json").json
     assert (lift["n_tuned"], lift["state"], lift["control"]["share"]) == (0, "tuning", 0.05)
     assert anywhere("lift", STUDY).out.startswith("The lift is not known yet")

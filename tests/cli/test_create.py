@@ -127,6 +127,13 @@ margin = 0.05
     assert made.code == 0, made.err
     assert made.json["rollout"]["control"]["share"] == 0.2
     assert made.json["rollout"]["exposure"] == 0.5
+    changed = control.replace("0.2", "0.4").replace("0.05", "0.02")
+    (folder / "study.toml").write_text(f"{head}\n{changed}\n[space.model]{space}")
+    refused = anywhere("create", "study.toml")
+    for words in ("control: share 0.2 becomes 0.4", "margin 0.05 becomes margin 0.02"):
+        assert words in refused.err, refused.err
+    updated = anywhere("create", "study.toml", "--if-changed", "update", "--json").json
+    assert updated["rollout"]["control"]["share"] == 0.4
     chance = control.replace('{model = "small", passages = 3}', '"random"')
     (folder / "random.toml").write_text(f"{head}\n{chance}\n[space.model]{space}")
     drawn = anywhere("create", "random.toml", "--name=drawn", "--json").json

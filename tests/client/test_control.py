@@ -76,8 +76,9 @@ def test_the_kill_switch_and_the_way_on(client: Any) -> None:
     assert (facts.state, facts.rollout["reason"]) == ("rolled back", "the phone rang")
     assert {(pull.config["model"], pull.group) for pull in study.ask(20)} == {("middle", "control")}
     assert study.resume() is None
-    assert study.facts().state == "tuning"
-    study.update_control(exposure=0.0)
+    facts = study.facts()
+    assert (facts.state, facts.rollout["control"]) == ("tuning", None)
+    study.update_control(Control({"model": "middle"}), exposure=0.0)
     assert {pull.group for pull in study.ask(20)} == {"control"}
     study.update_control(None)
     assert {pull.group for pull in study.ask(5)} == {None}
@@ -87,12 +88,35 @@ def test_the_kill_switch_and_the_way_on(client: Any) -> None:
         study.update_control(exposure=0.5)
 
 
-def test_creating_it_again_gives_a_first_control_and_keeps_a_later_one(client: Any) -> None:
-    client.create("again", SPACE, **SETTINGS)
-    study = client.create("again", SPACE, control=TODAY, **SETTINGS)
+def test_a_declaration_that_is_silent_leaves_the_control_alone(
+    client: Any, server: RunningServer
+) -> None:
+    study = client.create("again", SPACE, **SETTINGS)
+    study.update_control(TODAY)
+    body = {"name": "again", "space": SPACE.to_dict(), "control": None, "if_changed": "update"}
+    parts = {name: study.facts().document[name] for name in ("policy", "oracle")}
+    answer = httpx.post(f"{server.url}/v1/studies", json=body | parts)
+    assert (answer.status_code, answer.json()["outcome"]) == (200, "same"), answer.text
     assert study.facts().rollout["control"]["share"] == 0.25
-    client.create("again", SPACE, control=Control.random(0.5), **SETTINGS)
-    assert study.facts().rollout["control"]["share"] == 0.25
+
+
+def test_a_share_that_is_left_out_stays(client: Any, server: RunningServer) -> None:
+    client.create("shared", SPACE, control=TODAY, **SETTINGS)
+    url = f"{server.url}/v1/studies/shared/control"
+    changed = httpx.put(url, json={"control": {"config": {"model": "large"}}}).json()
+    assert changed["control"] == {"config": {"model": "large"}, "share": 0.25}
+    httpx.put(url, json={"control": None})
+    fresh = httpx.put(url, json={"control": {"config": {"model": "large"}}}).json()
+    assert fresh["control"]["share"] == 0.05
+
+
+def test_a_roll_back_needs_no_body(client: Any, server: RunningServer) -> None:
+    client.create("bare", SPACE, control=TODAY, **SETTINGS)
+    answer = httpx.post(f"{server.url}/v1/studies/bare/roll-back")
+    assert (answer.status_code, answer.json()["state"]) == (200, "rolled back")
+    client.create("without", SPACE, **SETTINGS)
+    answer = httpx.post(f"{server.url}/v1/studies/without/roll-back")
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_control")
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,9 @@ def test_the_kill_switch_serves_the_control_until_someone_resumes(
     expect(page.locator("h1 + .pill")).to_have_text("rolled back")
     expect(page.locator("[data-answer=working]")).to_have_text("Rolled back")
     expect(page.get_by_role("button", name="Roll back")).to_be_hidden()
-    expect(page.get_by_role("region", name="What happened")).to_contain_text(
-        "the study was rolled back by hand: complaints about <b>arms</b>"
-    )
+    happened = page.get_by_role("region", name="What happened")
+    expect(happened).to_contain_text("the study was rolled back by hand to arm 1 {")
+    expect(happened).to_contain_text("}: complaints about <b>arms</b>")
     assert {pull["group"] for pull in api.ask(count=40)} == {"control"}
     assert findings(page, ".banner") == []
     page.reload()

@@ -27,7 +27,7 @@ def clock() -> Callable[[], float]:
     return tick
 
 
-def make(store: Store | None = None, space: Space = SPACE, **settings: Any) -> Study:
+def make(store: Store | str | None = None, space: Space = SPACE, **settings: Any) -> Study:
     settings = {"control": Control(TODAY, share=0.2), "seed": 3, **CHEAP} | settings
     return Study.create("study", space, store=store, clock=clock(), **settings)
 

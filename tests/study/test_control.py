@@ -8,7 +8,7 @@ import pytest
 
 from imabo import Control, Study
 from imabo.control import coin_of
-from imabo.errors import ReplayMismatch
+from imabo.errors import ReplayMismatch, StudyExists
 from imabo.stores import Store
 from imabo.testing.audit import audit
 from tests.study.controlled import TINY, TODAY, busy, clock, lines_of, make, run
@@ -66,9 +66,10 @@ def test_a_control_that_is_an_arm_already_stays_that_arm(store: Store) -> None:
 
 
 def test_an_arm_that_is_retired_by_hand_stays_so(store: Store) -> None:
-    """Also one that came in for the control, in a space where an oracle would propose it."""
-    study = make(store, space=TINY, control=Control({"model": "small", "n": 1}, share=0.5))
-    study.retire(1)
+    """Also one that is the control then, in a space where an oracle would propose it."""
+    study = make(store, space=TINY, control=None)
+    study.retire(study.add_arm({"model": "small", "n": 1}))
+    study.update_control(Control({"model": "small", "n": 1}, share=0.5))
     run(study, 100)
     assert {pull.arm for pull in study if pull.group == "control"} == {1}
     assert 1 not in {pull.arm for pull in study if pull.group == "tuned"}
@@ -119,7 +120,9 @@ def test_creating_it_again_keeps_the_control_that_it_has(store: Store) -> None:
 
 def test_a_study_from_before_gets_its_first_control(store: Store) -> None:
     make(store, control=None).ask(count=15)
-    study = make(store)
+    with pytest.raises(StudyExists, match="control: none becomes"):
+        make(store)
+    study = make(store, if_changed="update")
     assert study.rollout.control == Control(TODAY, share=0.2)
     assert study.rollout.start is not None
     assert study.rollout.start.pull == 15

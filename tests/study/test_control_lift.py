@@ -145,7 +145,8 @@ def test_the_guardrail_rolls_back_once_and_says_so(
     assert study.state == "rolled back"
     (event,) = [event for event in study.events() if event.kind == "rolled back"]
     assert str(event) == (
-        "the study was rolled back by the guardrail: worse than the control by more than 0.02"
+        "the study was rolled back by the guardrail to arm 1 {'model': 'large'}: "
+        "worse than the control by more than 0.02"
     )
     assert event.data["interval"][1] < 0.0
     assert event.data["n_tuned"] > 0

@@ -64,7 +64,8 @@ def test_it_rolls_back_when_tuned_is_slower_though_it_earns_more(
     assert study.state == "rolled back"
     (event,) = rolled_back(study)
     reason = "latency_s is higher than the control's by more than 0.2 s"
-    assert str(event) == f"the study was rolled back by the guardrail: {reason}"
+    assert str(event).startswith("the study was rolled back by the guardrail to arm 1 {")
+    assert str(event).endswith(f"}}: {reason}")
     assert reason in caplog.text
     found = event.data
     assert (found["signal"], found["worse"], found["method"]) == ("latency_s", "higher", "betting")

@@ -1503,7 +1503,7 @@ export interface components {
             control?: components["schemas"]["ControlPart"] | null;
             /**
              * Exposure
-             * @description share of the requests that is tuned
+             * @description share of the requests that may be tuned; the rest gets the control, and so does the control's share of those that may: exposure * (1 - share) of all requests are tuned
              * @default 1
              */
             exposure?: number;
@@ -1521,6 +1521,7 @@ export interface components {
             } | null;
             /**
              * Share
+             * @description left out in a change, it is that of the control until then
              * @default 0.05
              */
             share?: number;
@@ -2872,7 +2873,10 @@ export interface components {
              */
             changed_at: string | null;
             control: components["schemas"]["ControlPart"] | null;
-            /** Exposure */
+            /**
+             * Exposure
+             * @description share of the requests that may be tuned; the rest gets the control, and so does the control's share of those that may: exposure * (1 - share) of all requests are tuned
+             */
             exposure: number;
             guardrail: components["schemas"]["GuardrailPart"] | null;
             /**
@@ -3175,6 +3179,7 @@ export interface components {
             control?: components["schemas"]["ControlPart"] | null;
             /**
              * Exposure
+             * @description share of the requests that may be tuned; the rest gets the control, and so does the control's share of those that may: exposure * (1 - share) of all requests are tuned
              * @default 1
              */
             exposure?: number;

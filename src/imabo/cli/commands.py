@@ -230,14 +230,15 @@ _STEP_IN: Final = [
         "what a share of the requests gets, to compare with",
         "Shows who gets the control. With a configuration (what you serve today) it sets it: each "
         "request flips a coin, and the share of it gets the control. --exposure says which share "
-        "of the requests is tuned at all; --margin rolls the study back when tuned is worse by "
+        "of the requests may be tuned, and the rest gets the control, too: exposure * (1 - share) "
+        "of all requests are tuned. --margin rolls the study back when tuned is worse by "
         "more. Another configuration begins another comparison.",
         "imabo control support-answers model=large temperature=0.2 --share 0.1 --margin 0.05",
         *STUDY,
         takes("config", "as imabo add takes it", metavar="CONFIG", nargs="*"),
         flag("--random", "draws from P0 in place of a configuration"),
         takes("--share", "of the control (0.05)", type=float, metavar="P"),
-        takes("--exposure", "share of the requests that is tuned (1)", type=float, metavar="P"),
+        takes("--exposure", "share of the requests that may be tuned (1)", type=float, metavar="P"),
         takes("--margin", "of a guardrail, in units of what it watches", type=float, metavar="M"),
         takes("--watch", "a signal, in place of the reward; higher is worse", metavar="SIGNAL"),
         flag("--lower-is-worse", "of that signal"),

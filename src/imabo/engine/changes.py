@@ -7,16 +7,24 @@ from typing import Any, Final
 
 from imabo.arms import Arm, ArmState, Restart
 from imabo.checks import valid_configs
-from imabo.control import check_watched
+from imabo.control import Rollout, check_watched
 from imabo.drift import Drift, find_drift, forget
 from imabo.engine.replica import Replica
-from imabo.engine.rollouts import check_allowed
+from imabo.engine.rollouts import check_allowed, declared_rollout, rollout_of, settings_of
 from imabo.errors import InvalidSetting, UnknownArm
 from imabo.objective import check_prices, objective_document
 from imabo.oracles.base import Proposal
 from imabo.space import Space
 from imabo.space.difference import space_difference
-from imabo.stores.base import ArmRecord, Change, NewArm, Settings, StudyRecord
+from imabo.stores.base import (
+    ArmRecord,
+    Change,
+    NewArm,
+    Settings,
+    Snapshot,
+    StaleView,
+    StudyRecord,
+)
 from imabo.stores.records import SPARE
 from imabo.stores.signalling import kept_banks
 
@@ -35,13 +43,17 @@ class Changes:
         settings: Mapping[str, Any] | None = None,
         *,
         declared: Mapping[str, Any] | None = None,
+        rollout: Mapping[str, Any] | None = None,
     ) -> None:
         """Move on to another space or other settings, in one transaction.
 
         A space retires arms and brings back others as it allows. Settings are those that
-        ``stores.base.Settings`` has, as JSON; the others stay.
+        ``stores.base.Settings`` has, as JSON; the others stay. ``rollout`` is what was declared of
+        the control.
         """
-        self._replica.retrying(lambda now: self.apply(now, space, settings or {}, declared))
+        self._replica.retrying(
+            lambda now: self.apply(now, space, settings or {}, declared, rollout)
+        )
         self._replica.refresh()
 
     def apply(
@@ -50,18 +62,12 @@ class Changes:
         space: Space | None,
         settings: Mapping[str, Any],
         declared: Mapping[str, Any] | None = None,
+        rollout: Mapping[str, Any] | None = None,
     ) -> None:
         """``update`` once, at a time; a declaration is kept even when it changes nothing."""
         replica = self._replica
-        if space is not None:
-            replica.refresh()
-            check_allowed(replica.rollout, space)
-        if settings.get("signals", replica.record.signals) != replica.record.signals:
-            replica.refresh()
-            guardrail = None if replica.rollout is None else replica.rollout.guardrail
-            check_watched(guardrail, settings["signals"] or {})
         snapshot = replica.store.load(replica.record.name)
-        settings = _fitting(snapshot.study, settings, space or Space.from_dict(snapshot.space))
+        settings, rolled, arms = self.checked(snapshot, now, space, settings, rollout)
         before, after = _changed(snapshot.study, settings)
         if "reward_range" in after and snapshot.totals.n_rewards:
             raise _fixed_range(after["reward_range"], snapshot.totals.n_rewards)
@@ -73,21 +79,55 @@ class Changes:
         banks = None
         if kept is not None and "objective" in after:
             banks = kept_banks(snapshot.study.objective, kept.objective, snapshot.banks)
+        told: dict[str, Any] = {"settings": kept, "declared": declared, "banks": banks}
+        part: dict[str, Any] = {}
+        if rollout is not None:
+            current = rollout_of(snapshot)
+            # Also where it stays as it is: what was declared must be known when an older one comes.
+            part = {"rollout": {"before": settings_of(current), "after": settings_of(rolled)}}
+            if rolled != current:
+                told |= {"rollout": rolled.document(), "arms": arms}
         if space is None or wanted == snapshot.space:
-            if data:
-                change = Change("settings", data, settings=kept, declared=declared, banks=banks)
-                replica.change(change, now, snapshot.seq)
+            if not after and "rollout" in told:
+                data = settings_of(rolled) | {"declared": True}
+                replica.change(Change("control", data, **told), now, snapshot.seq)
+            elif data:
+                replica.change(Change("settings", data | part, **told), now, snapshot.seq)
             return
         states = states_under(space, snapshot.arms)
         n_arms = sum(states.get(arm.id, (arm.state, None))[0] != "retired" for arm in snapshot.arms)
         totals = snapshot.totals
         restart = Restart(totals.n_pulls, totals.n_rewards, totals.n_pending, n_arms)
         difference = space_difference(snapshot.space, wanted)
-        data = {"space": wanted, "difference": difference, **({} if not after else data)}
+        data = {"space": wanted, "difference": difference, **({} if not after else data), **part}
         data |= {"declared": True} if declared is not None else {}
-        told: dict[str, Any] = {"settings": kept, "declared": declared, "banks": banks}
         change = Change("space", data, states, space=wanted, restart=restart, **told)
         replica.change(change, now, snapshot.seq)
+
+    def checked(
+        self,
+        snapshot: Snapshot,
+        now: float,
+        space: Space | None,
+        settings: Mapping[str, Any],
+        rollout: Mapping[str, Any] | None,
+    ) -> tuple[Mapping[str, Any], Rollout, list[NewArm]]:
+        """What a change leaves: its settings, the rollout and its new arms; or the refusal.
+
+        All of it is judged together: a new space with the control that comes with it.
+        """
+        target = Space.from_dict(snapshot.space) if space is None else space
+        rolled, arms = rollout_of(snapshot), list[NewArm]()
+        if rollout is not None:
+            if snapshot.seq != self._replica.seq:
+                raise StaleView
+            rolled, arms = declared_rollout(self._replica, snapshot, target, rollout, now)
+        if space is not None:
+            check_allowed(rolled, space)
+        signals = settings.get("signals", snapshot.study.signals)
+        if rollout is not None or signals != snapshot.study.signals:
+            check_watched(rolled.guardrail, signals or {})
+        return _fitting(snapshot.study, settings, target), rolled, arms
 
     def add_arm(self, config: Mapping[str, object]) -> int:
         """Admit a configuration by hand, or make it active again; returns the arm's id."""
@@ -156,14 +196,14 @@ class Changes:
             why = "retiring is for good, or the space no longer allows the arm"
             fix = "use add_arm(config) to serve this configuration again"
             raise InvalidSetting(f"arm {current.id} is retired", why, fix)
-        self.put_state(current.id, state)
+        self._replica.retrying(lambda now: self._put_state(current.id, state, now))
         return self.arm(current.id)
 
-    def put_state(self, arm: int, state: ArmState) -> None:
-        """Set the state of an arm that the space allows."""
-        self._replica.retrying(lambda now: self._put_state(arm, state, now))
+    def follow_state(self, arm: int, state: ArmState) -> None:
+        """Set the state of an arm as a log says, which older versions did to a control, too."""
+        self._replica.retrying(lambda now: self._put_state(arm, state, now, is_logged=True))
 
-    def _put_state(self, arm: int, state: ArmState, now: float) -> None:
+    def _put_state(self, arm: int, state: ArmState, now: float, *, is_logged: bool = False) -> None:
         view = self._replica.view
         row = view.row_of(arm)
         if row is None and state != "retired":
@@ -172,8 +212,27 @@ class Changes:
         is_spare = row is not None and view.is_spare(row)  # to be given up for good
         if current is None or (current == state and not is_spare):
             return
+        if not is_logged and state != "active":
+            self._check_no_control(arm, state)
         change = Change("state", {"arm": arm, "state": state}, {arm: (state, None)})
         self._replica.change(change, now)
+
+    def _check_no_control(self, arm: int, state: ArmState) -> None:
+        """Refuse to take the control's arm out of service: it would go on being served."""
+        rollout, view = self._replica.rollout, self._replica.view
+        back = None if rollout is None or rollout.replaced is None else rollout.replaced.control
+        row = None if back is None or back.config is None else view.row_of_config(dict(back.config))
+        if rollout is None or (rollout.arm != arm and (row is None or view.ids[row] != arm)):
+            return
+        why = "a share of the requests is served with it, whatever its state"
+        if rollout.arm != arm:
+            why = "resume() serves it again after this roll-back, whatever its state"
+        raise InvalidSetting(
+            f"arm {arm} is the control and cannot be {state}",
+            why,
+            "set another control first with update_control(Control({...})), or end it with "
+            "update_control(None) (imabo control STUDY --end)",
+        )
 
     def note_drift(self, drift: Drift | None = None) -> Drift | None:
         """Forget what a change made untrue, and keep it in the log.

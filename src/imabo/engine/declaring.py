@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from imabo.checks import checked_range, checked_space, checked_window, fixed_differences
+from imabo.control import Rollout, declared_part, rollout_difference
 from imabo.engine.changes import Changes, states_under
 from imabo.engine.replica import Replica
-from imabo.errors import InvalidSetting, StudyExists
+from imabo.engine.rollouts import rollout_of
+from imabo.errors import InvalidConfig, InvalidSetting, StudyExists
 from imabo.objective import Objective, signals_document
 from imabo.settings import check_count, check_one_of
 from imabo.space import Space
@@ -30,6 +32,7 @@ MODES: Final = ("error", "update", "keep")
 _OF_SETTINGS: Final = ("space", "settings")  # kinds of changes
 ALL_CHANGES: Final = 10**9
 _GOAL: Final = ("signals", "objective")
+_CONTROL: Final = "rollout"
 _LISTED: Final = 5  # arms that an error names
 _LARGEST: Final = 2**63
 _DECISIONS: Final = "all decisions so far follow from it, and a replay makes them again"
@@ -99,20 +102,30 @@ def checked_settings(space: object, settings: Mapping[str, object]) -> dict[str,
 
 
 def settle(
-    replica: Replica, changes: Changes, wanted: StudyRecord, *, any_seed: bool, if_changed: str
+    replica: Replica,
+    changes: Changes,
+    wanted: StudyRecord,
+    *,
+    any_seed: bool,
+    if_changed: str,
+    rollout: Mapping[str, Any] | None = None,
 ) -> Settled:
-    """Go on with a study that is there, as its declaration and ``if_changed`` say."""
+    """Go on with a study that is there, as its declaration and ``if_changed`` say.
+
+    ``rollout`` is the document of a declared control; None leaves alone whatever there is.
+    """
     record = replica.record
-    is_equal = form_of(wanted) == form_of(record, replica.view.space.to_dict())
-    if is_equal and wanted.revision in (None, record.revision):
-        is_known = if_changed != "update" or replica.store.declaration(record.name) == form_of(
-            wanted
-        )
+    form = form_of(wanted, rollout=rollout)
+    there = (replica.rollout or Rollout()).document()
+    now = _as_said(form_of(record, replica.view.space.to_dict(), there), form)
+    if form == now and wanted.revision in (None, record.revision):
+        declared = replica.store.declaration(record.name) if if_changed == "update" else form
+        is_known = declared is not None and _as_said(declared, form) == form
         if is_known and not fixed_differences(record, wanted, any_seed=any_seed):
             return Settled("same")
     # In a turn: what is read belongs together, and nobody else declares at the same moment.
     settled = replica.in_turn(
-        lambda now: _Declaring(replica, changes, wanted, any_seed).settle(if_changed, now)
+        lambda now: _Declaring(replica, changes, wanted, form, any_seed).settle(if_changed, now)
     )
     replica.refresh()
     if settled.why:
@@ -123,15 +136,28 @@ def settle(
     return settled
 
 
-def form_of(record: StudyRecord, space: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What of a study a declaration may change, as its document has it."""
+def form_of(
+    record: StudyRecord,
+    space: Mapping[str, Any] | None = None,
+    rollout: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What of a study a declaration may change, as its document has it.
+
+    Without a ``rollout`` it says nothing of a control.
+    """
     ends = record.reward_range
     return {
         "space": record.space if space is None else space,
         "reward_range": None if ends is None else list(ends),
         "window_s": record.window_s,
         **_of_goal({"signals": record.signals, "objective": record.objective}),
+        **({} if rollout is None else {_CONTROL: declared_part(rollout)}),
     }
+
+
+def _as_said(form: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """A form without its control where a declaration says nothing of one: that is left alone."""
+    return {name: one for name, one in form.items() if name != _CONTROL or _CONTROL in said}
 
 
 def _of_goal(form: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,27 +190,38 @@ class _Declaring:
     """One declaration and the study that it meets, both at one moment."""
 
     def __init__(
-        self, replica: Replica, changes: Changes, wanted: StudyRecord, any_seed: bool
+        self,
+        replica: Replica,
+        changes: Changes,
+        wanted: StudyRecord,
+        form: dict[str, Any],
+        any_seed: bool,
     ) -> None:
         store, name = replica.store, replica.record.name
         self._changes = changes
-        self._wanted, self._form = wanted, form_of(wanted)
+        self._wanted, self._form = wanted, form
         self._snapshot: Snapshot = store.load(name)
         self._record = record = self._snapshot.study
-        self._now = form_of(record, self._snapshot.space)
+        self._rollout = rollout_of(self._snapshot)
+        there = self._rollout.document()
+        self._now = _as_said(form_of(record, self._snapshot.space, there), form)
         self._fixed = fixed_differences(record, wanted, any_seed=any_seed)
         forms = _forms(record, all_changes(replica))
-        self._seen = [form for form, _ in forms]
-        self._once_declared = [form for form, is_declared in forms if is_declared]
-        self._declared = store.declaration(name) or self._seen[0]
+        self._seen = [_as_said(one, form) for one, _ in forms]
+        self._once_declared = [_as_said(one, form) for one, is_declared in forms if is_declared]
+        self._declared = _as_said(store.declaration(name) or forms[0][0], form)
 
     def settle(self, if_changed: str, now: float) -> Settled:
         """Decide, and write what was decided."""
         mine, theirs = self._wanted.revision, self._record.revision
         is_newer = mine is not None and (theirs is None or mine > theirs)
+        if mine is not None and mine == theirs and self._adds_control():
+            # One program of a deploy says nothing of the control, and this one does.
+            is_newer = True
         if self._fixed:
             return self._kept(if_changed, "it cannot be changed to what is declared")
-        if mine is not None and mine == theirs and self._form not in (self._declared, self._now):
+        is_told = is_newer or self._form in (self._declared, self._now)
+        if mine is not None and mine == theirs and not is_told:
             return self._kept(if_changed, f"revision {mine} was declared otherwise before")
         if self._form in (self._now, self._declared):
             # Nothing new; but what is the newest now must be known when an older one comes.
@@ -205,6 +242,11 @@ class _Declaring:
             raise self._refusal()
         return Settled("kept", self._difference(), "if_changed is 'keep', and it differs")
 
+    def _adds_control(self) -> bool:
+        """Whether it is what was declared last, and the control that nothing was said of."""
+        rest = {name: one for name, one in self._form.items() if name != _CONTROL}
+        return rest != self._form and rest == self._declared
+
     def _is_older(self, mine: int | None, theirs: int | None) -> str:
         """Why a declaration does not count against what was declared last; empty if it does."""
         if theirs is not None:
@@ -219,21 +261,26 @@ class _Declaring:
 
     def _updated(self, now: float) -> Settled:
         lines = self._difference()
-        settings = {name: self._form[name] for name in ("reward_range", "window_s")}
-        settings |= {name: self._form.get(name) for name in _GOAL}
-        space = None
-        if self._form["space"] != self._now["space"]:
-            space = Space.from_dict(self._form["space"])
         if self._refused_range() is not None:
             raise self._refusal()
-        self._write(now, space, settings)
+        self._write(now, *self._wishes())
         return Settled("updated", lines)
+
+    def _wishes(self) -> tuple[Space | None, dict[str, Any]]:
+        """The space, where it is another one, and the settings that an update is to bring."""
+        settings = {name: self._form[name] for name in ("reward_range", "window_s")}
+        settings |= {name: self._form.get(name) for name in _GOAL}
+        if self._form["space"] == self._now["space"]:
+            return None, settings
+        return Space.from_dict(self._form["space"]), settings
 
     def _write(self, now: float, space: Space | None, settings: dict[str, Any]) -> None:
         revision = self._wanted.revision
         if revision is not None:
             settings = settings | {"revision": revision}
-        self._changes.apply(now, space, settings, declared=self._form)
+        # What is declared of the control goes with the space: one may need the other.
+        rollout = self._form.get(_CONTROL) if self._form != self._declared else None
+        self._changes.apply(now, space, settings, self._form, rollout)
 
     def _kept(self, if_changed: str, why: str) -> Settled:
         if if_changed != "keep":
@@ -255,11 +302,14 @@ class _Declaring:
             for name in _GOAL
             if old.get(name) != self._form.get(name)
         ]
+        if _CONTROL in self._form and _CONTROL in old:
+            lines += rollout_difference(old[_CONTROL], self._form[_CONTROL])
         return lines + self._fixed
 
     def _refusal(self, why: str = "") -> StudyExists:
         name, mine = self._record.name, self._wanted.revision
         is_same_revision = mine is not None and mine == self._record.revision
+        is_same_revision = is_same_revision and not self._adds_control()
         lines = self._difference(self._declared if is_same_revision else None)
         told = f"it differs from what is declared now{f' ({why})' if why else ''}:"
         update = self._what_update_does(is_same_revision)
@@ -276,11 +326,14 @@ class _Declaring:
             mine = self._wanted.revision
             return f"needs a revision above {mine}, which stands for another declaration"
         if self._fixed:
-            return "is refused: only the space, window_s, signals and objective can be changed"
-        refused = self._refused_range()
+            can = "the space, window_s, signals, objective and the control"
+            return f"is refused: only {can} can be changed"
+        refused = self._refused_range() or self._refused_together()
         if refused is not None:
             return f"is refused: {refused}"
         does = "applies this, keeps all that was learned"
+        if self._rollout.state == "rolled back":
+            does += ", leaves the study rolled back"
         if self._form["space"] == self._now["space"]:
             return does + " and retires no arm"
         space, arms = Space.from_dict(self._form["space"]), self._snapshot.arms
@@ -292,6 +345,15 @@ class _Declaring:
             named = [f"{arm.id} {show(arm.config)}" for arm in gone[:_LISTED]]
             text += f" ({', '.join(named)}{', ...' if len(gone) > _LISTED else ''})"
         return text + (f", and brings back {back}" if back else "")
+
+    def _refused_together(self) -> str | None:
+        """Why an update would be refused: what it brings does not fit together, or what stays."""
+        at = self._snapshot.last_at
+        try:
+            self._changes.checked(self._snapshot, at, *self._wishes(), self._form.get(_CONTROL))
+        except (InvalidSetting, InvalidConfig) as error:
+            return f"{error.what}, and {error.why}"
+        return None
 
     def _refused_range(self) -> str | None:
         n_rewards = self._snapshot.totals.n_rewards
@@ -316,9 +378,16 @@ def _forms(record: StudyRecord, changes: Sequence[LogEntry]) -> list[tuple[dict[
         "window_s": settings["window_s"],
         **_of_goal(settings),
     }
-    found = [(form, True)]
+    there: dict[str, Any] | None = None  # what of the control was in force
+    if changes and changes[0].kind == "control" and changes[0].at == record.created_at:
+        there, changes = declared_part(changes[0].data or {}), changes[1:]
+    found = [(_with_control(form, there), True)]
     for entry in changes:
         data = entry.data or {}
+        is_declared = bool(data.get("declared"))
+        if entry.kind == "control":
+            there = declared_part(data)
+            found.append((_with_control(form, there), is_declared))
         if entry.kind not in _OF_SETTINGS:
             continue
         told = data.get("after", {}).items()
@@ -327,5 +396,12 @@ def _forms(record: StudyRecord, changes: Sequence[LogEntry]) -> list[tuple[dict[
             after["space"] = data["space"]
         form = form | after
         form = {name: form[name] for name in form if name not in _GOAL} | _of_goal(form)
-        found.append((form, bool(data.get("declared"))))
+        if _CONTROL in data:
+            there = declared_part(data[_CONTROL]["after"])
+        is_silent = is_declared and _CONTROL not in data
+        found.append((_with_control(form, None if is_silent else there), is_declared))
     return found
+
+
+def _with_control(form: dict[str, Any], there: dict[str, Any] | None) -> dict[str, Any]:
+    return form if there is None else form | {_CONTROL: there}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from imabo.checks import stored_oracle, stored_policy
 from imabo.control import Rollout
@@ -43,14 +44,12 @@ def created(
     with _opened(store) as found:
         if not _is_new(found, record, first):
             replica = Replica(found, found.load(record.name), clock)
-            settle(replica, Changes(replica), record, any_seed=any_seed, if_changed=if_changed)
+            how: dict[str, Any] = {"any_seed": any_seed, "if_changed": if_changed}
+            declared = None if first is None else first.rollout
+            settle(replica, Changes(replica), record, rollout=declared, **how)
             if if_changed == "keep":
                 parts = _of_the_study(parts, replica.record)
-        engine = _loaded(found, record.name, parts, clock, owns_store=found is not store)
-        if rollout is not None and engine.replica.rollout is None:
-            # The study is older than its first control. One that has had any keeps what it has.
-            engine.rollouts.update(rollout.control, rollout.exposure, rollout.guardrail)
-        return engine
+        return _loaded(found, record.name, parts, clock, owns_store=found is not store)
 
 
 def _is_new(store: Store, record: StudyRecord, first: Change | None) -> bool:

@@ -27,7 +27,7 @@ from imabo.errors import (
     StoreError,
     UnknownPull,
 )
-from imabo.events import Event, drift_event, rollout_event
+from imabo.events import Event, drift_event, log_event
 from imabo.magnitude import LARGEST
 from imabo.space.scalars import show
 from imabo.spelling import closest
@@ -192,12 +192,12 @@ class Rewards:
     def _guard(self) -> None:
         """Ask the guardrail."""
         try:
-            found = self._rollouts.alarm() and self._rollouts.guard()
+            event = self._rollouts.guard() if self._rollouts.alarm() else None
         except StoreError:
             return  # as with a drift: the next look finds it again
-        if found:
+        if event is not None:
             self.n_rollbacks += 1
-            self._tell_of(rollout_event("rolled back", self._replica.last_at, found))
+            self._tell_of(event)
 
     def _watch(self, n_fresh: int) -> None:
         """Look for a change, now and then."""
@@ -215,12 +215,7 @@ class Rewards:
                 self._tell_of(drift_event(record, at, drift.data()))
 
     def _tell_of(self, event: Event) -> None:
-        record = self._replica.record
-        facts = {"study": record.name, "kind": event.kind, **event.data}
-        text = str(event)
-        if not text.isprintable():  # a parameter's name must not forge lines of a log
-            text = repr(text)[1:-1]
-        _log.warning("study %r: %s", record.name, text, extra={"facts": facts})
+        log_event(_log, self._replica.record.name, event)
 
     def expire_due(self) -> None:
         """Expire what was past its window at the last tick, when there may be something."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
 from imabo.server.wire import Body, Config, Query, Time
 
 Ends = list[float]
+EXPOSURE: Final = (
+    "share of the requests that may be tuned; the rest gets the control, and so does the control's "
+    "share of those that may: exposure * (1 - share) of all requests are tuned"
+)
 
 
 class ControlPart(Body):
     """What a share of the requests gets, whatever was learned; ``config`` null is a draw of P0."""
 
     config: Config | None
-    share: float = Field(0.05, gt=0, lt=1)
+    share: float = Field(
+        0.05, gt=0, lt=1, description="left out in a change, it is that of the control until then"
+    )
 
 
 class GuardrailPart(Body):
@@ -35,7 +41,7 @@ class ControlBody(Body):
     """What to change of the control; what is left out stays, and null ends it."""
 
     control: ControlPart | None = None
-    exposure: float = Field(1.0, ge=0, le=1, description="share of the requests that is tuned")
+    exposure: float = Field(1.0, ge=0, le=1, description=EXPOSURE)
     guardrail: GuardrailPart | None = None
 
 
@@ -59,7 +65,7 @@ class PlanQuery(Query):
     """A control to plan; the mean reward and the feedback rate are those of the study."""
 
     share: float = Field(0.05, gt=0, lt=1, description="of the control, as ``/control`` takes it")
-    exposure: float = Field(1.0, ge=0, le=1)
+    exposure: float = Field(1.0, ge=0, le=1, description=EXPOSURE)
 
 
 class PlanAnswer(BaseModel):
@@ -79,7 +85,7 @@ class RolloutAnswer(BaseModel):
 
     control: ControlPart | None
     arm: int | None = Field(description="the control's arm; null for a random one")
-    exposure: float
+    exposure: float = Field(description=EXPOSURE)
     guardrail: GuardrailPart | None
     state: Literal["tuning", "rolled back"]
     reason: str | None = Field(description="why it was rolled back")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from imabo.server import wire
 from imabo.server.wire import Body, SpacePart
-from imabo.server.wire_control import ControlPart, GuardrailPart, RolloutAnswer
+from imabo.server.wire_control import EXPOSURE, ControlPart, GuardrailPart, RolloutAnswer
 from imabo.server.wire_signals import ObjectivePart, SignalParts
 
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -33,7 +33,7 @@ class StudyBody(Body):
     )
     window_s: float | None = Field(None, gt=0)
     control: ControlPart | None = None
-    exposure: float = Field(1.0, ge=0, le=1)
+    exposure: float = Field(1.0, ge=0, le=1, description=EXPOSURE)
     guardrail: GuardrailPart | None = None
     if_changed: Literal["error", "update", "keep"] = Field(
         "error", description="what to do with a study of that name that was declared otherwise"

@@ -146,6 +146,8 @@ class Recount:
             self._update_settings(data.get("after", {}))
             if entry.kind == "space":
                 self._update_space(Space.from_dict(data["space"]))
+            if "rollout" in data:
+                self._roll("control", data["rollout"]["after"])
         elif entry.kind == "drift" and self.view.memory is not None:
             self.view.put_memory(forget(self.view, Drift.from_data(data), entry.at))
         elif entry.kind in ("infeasible", "feasible"):
@@ -202,14 +204,15 @@ class Recount:
         """A change of the rollout."""
         if kind == "resumed":
             self.rollout = replace(self.rollout, state="tuning")
-            return
+            if "control" not in data:
+                return
         control, arm = data["control"], data["arm"]
         self.rollout = replace(
             self.rollout, control=None if control is None else Control.from_dict(control), arm=arm
         )
         if kind == "rolled back":
             self.rollout = replace(self.rollout, state="rolled back")
-        else:
+        elif kind == "control":
             self.rollout = replace(self.rollout, exposure=data["exposure"])
         if arm is not None and arm not in self._books:
             self._admit(arm)

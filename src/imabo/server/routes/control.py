@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from imabo.control import Control, Rollout, checked_rollout
+from imabo.control import SHARE, Control, Rollout, checked_rollout
 from imabo.documents import rollout_document
 from imabo.engine.rollouts import SAME
 from imabo.evaluation import Guardrail, half_widths
@@ -34,9 +34,12 @@ async def read_control(context: Context) -> Response:
 async def put_control(context: Context) -> Response:
     """Set, change or end the control; what the body leaves out stays as it is."""
     _, sent = await context.checked_body(ControlBody)
-    wanted = _read(sent)
+    _read(sent)  # what is wrong by itself is refused before the study is looked for
 
     def change(study: Study) -> dict[str, Any]:
+        study.refresh()
+        known = study.rollout.control
+        wanted = _read(sent, SHARE if known is None else known.share)
         study.update_control(
             wanted.get("control", SAME),
             exposure=wanted.get("exposure", SAME),
@@ -65,7 +68,7 @@ async def roll_back(context: Context) -> Response:
 
     When this is answered, no request gets anything else. Done again, it changes nothing.
     """
-    body, sent = await context.checked_body(RollBackBody)
+    body, sent = await context.checked_body(RollBackBody, is_optional=True)
 
     def change(study: Study) -> dict[str, Any]:
         study.roll_back(sent.get("config"), reason=body.reason)
@@ -92,12 +95,12 @@ def rollout_of(sent: Mapping[str, Any]) -> Rollout | None:
     )
 
 
-def _read(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """What was sent of the control, as a study takes it."""
+def _read(sent: Mapping[str, Any], share: float = SHARE) -> dict[str, Any]:
+    """What was sent of the control, as a study takes it; ``share`` where none was sent."""
     wanted: dict[str, Any] = {}
     if "control" in sent:
         part = sent["control"]
-        wanted["control"] = None if part is None else Control(**part)
+        wanted["control"] = None if part is None else Control(**{"share": share, **part})
     if "guardrail" in sent:
         part = sent["guardrail"]
         wanted["guardrail"] = None if part is None else Guardrail(**part)

@@ -10,7 +10,6 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from imabo.checks import checked_record, stored_oracle, stored_policy
-from imabo.control import Rollout
 from imabo.documents import best_document, study_document
 from imabo.engine.declaring import Settled
 from imabo.engine.rollouts import first_change
@@ -91,10 +90,11 @@ async def create_study(context: Context) -> Response:
                 ) from None
             study = registry.study(body.name)
             settled = study.redeclare(
-                record, any_seed=body.seed is None, if_changed=body.if_changed
+                record,
+                any_seed=body.seed is None,
+                if_changed=body.if_changed,
+                rollout=None if first is None else first.rollout,
             )
-            if rollout is not None:
-                _put_first(study, rollout)
             if settled.outcome == "updated":
                 context.parts.insight.forget(study)
         else:
@@ -154,15 +154,6 @@ async def prune(context: Context) -> Response:
     body, _ = await context.checked_body(PruneBody)
     before = _time_of(body.before)
     return respond({"pruned": await context.with_study(lambda study: study.prune(before))})
-
-
-def _put_first(study: Study, rollout: Rollout) -> None:
-    """Give its first control to a study that is older; one that has or had any keeps it."""
-    study.refresh()
-    if study.rollout == Rollout():
-        study.update_control(
-            rollout.control, exposure=rollout.exposure, guardrail=rollout.guardrail
-        )
 
 
 def _read(registry: Registry, name: str) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from imabo.control import Control
 from imabo.engine.requests import Reward
-from imabo.errors import InvalidConfig, InvalidSetting, NoControl
+from imabo.errors import InvalidConfig, InvalidSetting, NoControl, StudyExists
 from imabo.evaluation import Guardrail
 from imabo.objective import Signal
 from imabo.study import Study
@@ -63,6 +65,73 @@ class ControlCases(StudyCases):
         assert {pull.group for pull in compared.ask(count=40)} == {"control", "tuned"}
         kinds = [event.kind for event in compared.events()]
         assert (kinds.count("rolled back"), kinds.count("resumed")) == (1, 1)
+
+    def test_the_arm_of_the_control_stays_in_service(self, compared: Study) -> None:
+        """It would be served all the same: the control is changed or ended first."""
+        for verb in (compared.pause, compared.retire):
+            with refused(compared, InvalidSetting, 1):
+                verb(1)
+        compared.update_control(None)
+        assert compared.retire(1).state == "retired"
+
+    # --- declared ---------------------------------------------------------------------------------
+
+    def test_a_declared_control_that_differs_is_named_line_by_line(
+        self, make_study: MakeStudy
+    ) -> None:
+        """The default refuses it, an update applies it, and who keeps the study leaves it."""
+        space = letters("a", "b", "c")
+        study = make_study("s", space, seed=1, control=TODAY, exposure=0.5, **QUICK)
+        limit = Guardrail(margin=0.1)
+        wanted = {"control": Control({"letter": "a"}, 0.2), "exposure": 0.9, "guardrail": limit}
+        with refused(study, StudyExists, "s") as caught:
+            make_study("s", space, **wanted, **QUICK)
+        for line in (
+            "\n  - control: share 0.5 becomes 0.2",
+            "\n  - exposure: 0.5 becomes 0.9",
+            "\n  - guardrail: none becomes margin 0.1",
+            'if_changed="update" applies this',
+        ):
+            assert line in str(caught.value), line
+        make_study("s", space, if_changed="keep", **wanted, **QUICK)
+        assert study.lift().control.share == 0.5
+        for _ in range(2):  # the second time there is nothing new
+            make_study("s", space, if_changed="update", **wanted, **QUICK)
+            assert study.lift().control.share == 0.2
+            assert [event.kind for event in study.events()] == ["created", "control", "control"]
+        chances = {"control": 1.0 - 0.9 * 0.8, "tuned": 0.9 * 0.8}
+        for pull in study.ask(count=20):
+            assert pull.propensity == pytest.approx(chances[str(pull.group)])
+
+    def test_a_space_and_its_control_are_declared_together(self, make_study: MakeStudy) -> None:
+        """Also where the space does not allow the control until then; without it, it is refused."""
+        study = make_study("s", letters("a", "b"), seed=1, control=TODAY, **QUICK)
+        new: dict[str, Any] = {"if_changed": "update", **QUICK}
+        with refused(study, InvalidSetting, {"letter": "a"}):
+            make_study("s", letters("b", "c"), **new)
+        with refused(study, StudyExists) as caught:
+            make_study("s", letters("b", "c"), **QUICK)
+        assert '"update" is refused: the space does not allow the control' in str(caught.value)
+        wanted = Control({"letter": "c"}, 0.5)
+        with refused(study, StudyExists) as caught:
+            make_study("s", letters("b", "c"), control=wanted, **QUICK)
+        assert '"update" applies this, keeps all that was learned' in str(caught.value)
+        study = make_study("s", letters("b", "c"), control=wanted, **new)
+        pulls = study.ask(count=40)
+        assert {pull.config["letter"] for pull in pulls if pull.group == "control"} == {"c"}
+        assert [event.kind for event in study.events()] == ["created", "control", "space"]
+        assert "with a share of 0.5" in str(study.events()[-1])
+
+    def test_a_declaration_without_a_control_leaves_it_alone(self, make_study: MakeStudy) -> None:
+        """What an operator set by hand is not ended by a program that never had one."""
+        space = letters("a", "b")
+        study = make_study("s", space, seed=1, **QUICK)
+        study.update_control(TODAY, exposure=0.5)
+        for mode in ("error", "update", "keep"):
+            make_study("s", space, if_changed=mode, **QUICK)
+        make_study("s", letters("a", "b", "c"), if_changed="update", **QUICK)
+        assert study.lift().control == TODAY
+        assert study.ask().propensity in (0.25, 0.75)
 
     def test_a_guardrail_may_watch_a_signal(self, make_study: MakeStudy) -> None:
         """It rolls back when the tuned side's is higher, whatever the rewards are."""
