@@ -103,7 +103,6 @@ export class Control {
     openDialog({
       title: "Resume tuning?", action: "Resume",
       lead: "The study goes on with what it learned, and with the control, if any, that it had before it was rolled back. The guardrail judges what comes from now on.",
-      body: [],
       run: async () => {
         await write("POST", studyPath(this.study, "/resume"));
         toast("Tuning is resumed");
