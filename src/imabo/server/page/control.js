@@ -102,8 +102,7 @@ export class Control {
   resume() {
     openDialog({
       title: "Resume tuning?", action: "Resume",
-      lead: "The study goes on with what it learned; the control keeps its share. The guardrail judges what comes from now on.",
-      body: [h("div", { class: "note" }, whatOf(this.rollout.control))],
+      lead: "The study goes on with what it learned, and with the control, if any, that it had before it was rolled back. The guardrail judges what comes from now on.",
       run: async () => {
         await write("POST", studyPath(this.study, "/resume"));
         toast("Tuning is resumed");

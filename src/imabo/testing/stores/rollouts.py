@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from imabo.arms import Group
+from imabo.arms import Group, Restart
 from imabo.errors import StoreError, UnknownStudy
 from imabo.stores.base import Change, KeptLift, NewPull, OutcomeRecord, Report, StaleView, Store
 from imabo.stores.history import SignalledRecord, Taken
@@ -63,6 +64,26 @@ class RolloutCases(Cases):
         snapshots = [store.load("study", since=since) for since in range(4)]
         assert [one.rollout for one in snapshots] == [DOCUMENT, DOCUMENT, None, None]
         assert [one.rollout_seq for one in snapshots] == [2, 2, 2, 2]
+
+    def test_a_space_and_a_control_are_one_change(self, store: Store, writer: Writer) -> None:
+        """With the control's new arm, and the declaration that brought them."""
+        writer.serve(1)
+        space = {"n": [0.1 + 0.2]}
+        change = replace(
+            control_change(2),
+            kind="space",
+            states={1: ("retired", "active")},
+            space=space,
+            restart=Restart(1, 0, 1, 0),
+            declared={"space": space},
+        )
+        store.change("study", change, seq=1, at=300.0)
+        found = store.load("study")
+        assert (found.seq, found.space_version, found.space) == (2, 2, space)
+        assert (found.rollout, found.rollout_seq) == (DOCUMENT, 2)
+        assert [(arm.id, arm.state) for arm in found.arms] == [(1, "retired"), (2, "active")]
+        assert store.declaration("study") == {"space": space}
+        assert [entry.kind for entry in store.changes("study", limit=9)] == ["space"]
 
     def test_what_is_refused_leaves_the_rollout(self, store: Store, writer: Writer) -> None:
         """Refused as stale, or as a contradiction of the facts."""
