@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,9 @@ SPACE = Space(model=Choice("small", "large"), x=Float(0.0, 1.0))
 TODAY = Control({"model": "small", "x": 0.5}, share=0.3)
 
 
-def made(control: Control | None = TODAY) -> Study:
-    return Study.create(
-        "s", SPACE, control=control, policy=policies.IMOSS(), oracle=oracles.Random(), seed=0
-    )
+def made(control: Control | None = TODAY, **settings: Any) -> Study:
+    parts: dict[str, Any] = {"policy": policies.IMOSS(), "oracle": oracles.Random()}
+    return Study.create("s", SPACE, control=control, seed=0, **parts, **settings)
 
 
 def serve(study: Study, n: int, tuned: float, control: float) -> None:
@@ -56,6 +56,41 @@ def test_a_worse_one_says_so_and_a_small_difference_is_not_clear() -> None:
     study = made()
     serve(study, 2000, 0.6, 0.6)
     assert first(study).answer.startswith("Not clear yet: ")
+
+
+def test_it_says_so_when_it_is_sure_that_tuned_is_better_before_it_is_known_how_much() -> None:
+    study = made()
+    serve(study, 38, 1.0, 0.0)
+    sure, lift = first(study), study.lift()
+    assert lift.estimate is None
+    assert lift.is_different
+    assert (sure.answer, sure.tone) == ("Yes: better than control", "good")
+    assert sure.detail.startswith("How much is not known well yet, between +0.")
+    assert f"about {lift.n_more} more rewards, tuned and control together" in sure.detail
+    assert str(lift).startswith("Tuned is better than the control, between +0.")
+    assert f": it takes about {lift.n_more} more rewards, tuned and control" in str(lift)
+    study = made()
+    serve(study, 38, 0.0, 1.0)
+    assert (first(study).answer, first(study).tone) == ("No: worse than control", "bad")
+
+
+def test_an_asymptotic_interval_is_called_approximate_wherever_it_is_shown() -> None:
+    words = "The interval is approximate (asymptotic), because rewards have no range."
+    study = made(reward_range=None)
+    serve(study, 400, 9.0, 6.0)
+    lift = study.lift()
+    assert lift.interval is None
+    assert 100 <= lift.n_more <= 101  # 500 are enough, whatever the units are
+    assert words not in str(lift) + first(study).detail
+    serve(study, 2000, 9.0, 6.0)
+    lift = study.lift()
+    assert lift.method == "asymptotic"
+    assert words in str(lift)
+    assert words in first(study).detail
+    assert words in insight.report(insight.read(study))
+    bounded = made()
+    serve(bounded, 2000, 0.9, 0.6)
+    assert "approximate" not in str(bounded.lift()) + first(bounded).detail
 
 
 def test_the_cost_says_that_the_controls_requests_are_in_it() -> None:
