@@ -12,6 +12,7 @@ from imabo import Choice, Control, Float, Space, Study, insight, oracles, polici
 from imabo.insight import Answer, Overview
 from imabo.insight.questions import answers
 from imabo.lifting import LiftReport
+from imabo.testing.study.base import ManualClock
 
 SPACE = Space(model=Choice("small", "large"), x=Float(0.0, 1.0))
 TODAY = Control({"model": "small", "x": 0.5}, share=0.3)
@@ -164,3 +165,33 @@ def test_what_only_a_random_control_served_is_told_from_what_someone_retired() -
     study.add_arm(draws[0].config)
     again = insight.arm_table(insight.read(study), states=["active"]).rows
     assert [row.is_draw for row in again if row.id == draws[0].id] == [False]
+
+
+def test_the_reward_over_time_has_tuned_and_control_as_two_lines() -> None:
+    clock = ManualClock(1e9)
+    study = made(clock=clock)
+
+    def drawn(axis: str = "time") -> dict[str, Any]:
+        figure = insight.figure("reward", insight.read(study), axis=axis)
+        return {one["name"]: one for one in figure["data"] if "name" in one}
+
+    assert not {"tuned, so far", "tuned, by day"} & drawn().keys()
+    serve(study, 200, 0.9, 0.6)
+    now = drawn()
+    assert now["tuned, so far"]["y"] == pytest.approx([0.9] * 2)
+    assert now["control, so far"]["y"] == pytest.approx([0.6] * 2)
+    for tuned in (0.7, 0.8):
+        clock.now += 86_400.0
+        serve(study, 200, tuned, 0.5)
+    days, by_count = drawn(), drawn("requests")
+    for shown in (days, by_count):
+        assert shown["tuned, by day"]["y"] == pytest.approx([0.9, 0.7, 0.8])
+        assert shown["control, by day"]["y"] == pytest.approx([0.6, 0.5, 0.5])
+        places = shown["tuned, by day"]["x"]
+        assert places == sorted(places)
+    assert days["tuned, by day"]["x"][-1] <= 1000.0 * clock.now
+    assert by_count["control, by day"]["x"][-1] <= 600
+    without = made(None)
+    serve(without, 50, 0.9, 0.6)
+    figure = insight.figure("reward", insight.read(without))
+    assert not {"tuned, so far", "tuned, by day"} & {one.get("name") for one in figure["data"]}
