@@ -7,7 +7,7 @@ from imabo import Choice, Client, Float, Space, errors, tuned
 
 client = Client("http://127.0.0.1:8766", outbox="thumbs.outbox")
 space = Space(model=Choice("small", "large"), temperature=Float(0.0, 1.0))
-study = client.create("support-answers", space, window_s=3600.0, if_changed="update")
+study = client.create("thumbs-up", space, window_s=3600.0, if_changed="update")
 today = {"model": "small", "temperature": 0.2}  # served when imabo is away
 app = FastAPI()
 

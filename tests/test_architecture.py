@@ -38,6 +38,7 @@ LAYERS: list[set[str]] = [
         "control",
         "defaults",
         "documents",
+        "event_kinds",
         "events",
         "engine",
         "recommend",

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from imabo import oracles, policies
-from imabo.errors import InvalidConfig, InvalidSetting
+from imabo.arms import Pull
+from imabo.errors import InvalidConfig, InvalidSetting, UnknownPull
 from imabo.magnitude import LARGEST, NARROWEST
 from imabo.objective import check_prices, objective_document, signals_document
 from imabo.oracles.base import Oracle
@@ -25,6 +26,21 @@ _LONGEST_NAME: Final = 200
 _SEED_BITS: Final = 128
 # The years that datetime can express, with a margin; served_at is shown as one.
 EARLIEST, LATEST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9999))
+
+
+def unknown_pull(study: str, pull_id: object) -> UnknownPull:
+    """The refusal of what is no id of a pull of a study.
+
+    Example:
+        >>> print(unknown_pull("s", "x"))
+        no pull has the id 'x': study 's' never handed it out. To fix it, pass the id of a pull...
+    """
+    if isinstance(pull_id, Pull):
+        why = "a pull is named by its id"
+        return UnknownPull(f"the id is the pull {show(pull_id.id)} itself", why, "pass pull.id")
+    why = f"study {study!r} never handed it out"
+    fix = "pass the id of a pull that ask() of this study returned, or its key as key=..."
+    return UnknownPull(f"no pull has the id {show(pull_id)}", why, fix)
 
 
 def checked_record(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Final, cast
@@ -21,6 +21,7 @@ from imabo.columns import (
 from imabo.errors import ImaboError, NoRewards
 from imabo.export import export
 from imabo.markup import config_text, number, table
+from imabo.recommend import Best
 
 if TYPE_CHECKING:
     import pandas
@@ -101,19 +102,25 @@ class StudyFrames:
         """For notebooks: how far the study is, its best arm, and the arms with most rewards."""
         study = cast("Study", self)
         try:
-            counts = [
-                ("requests", study.n_pulls), ("rewards", study.n_rewards),
-                ("waiting for feedback", study.n_pending), ("arms", study.n_arms),
-            ]  # fmt: skip
-            arms = sorted(study.arms(), key=lambda arm: -arm.n_rewards)[:_TOP]
+            counts = study.n_pulls, study.n_rewards, study.n_pending, study.n_arms
+            return study_html(study.name, counts, study.arms(), study.best)
         except ImaboError:  # closed, say: a notebook must still show the cell
             return table(repr(study), [], [])
-        text = table(
-            f"study {study.name!r}", [name for name, _ in counts], [[n for _, n in counts]]
-        )
-        with suppress(NoRewards):
-            text += study.best()._repr_html_()
-        rows = [[arm.id, config_text(dict(arm.config)), arm.n_rewards, number(arm.mean), arm.state]
-                for arm in arms]  # fmt: skip
-        head = ["arm", "configuration", "rewards", "plain mean", "state"]
-        return text + (table("arms with most rewards", head, rows) if rows else "")
+
+
+def study_html(
+    name: str, counts: Sequence[int], arms: Iterable[Arm], best: Callable[[], Best]
+) -> str:
+    """A study as a notebook shows it, in process or of a service.
+
+    ``counts`` are requests, rewards, those that wait for feedback, and arms.
+    """
+    head = ["requests", "rewards", "waiting for feedback", "arms"]
+    text = table(f"study {name!r}", head, [counts])
+    with suppress(NoRewards):
+        text += best()._repr_html_()
+    top = sorted(arms, key=lambda arm: -arm.n_rewards)[:_TOP]
+    rows = [[arm.id, config_text(dict(arm.config)), arm.n_rewards, number(arm.mean), arm.state]
+            for arm in top]  # fmt: skip
+    head = ["arm", "configuration", "rewards", "plain mean", "state"]
+    return text + (table("arms with most rewards", head, rows) if rows else "")

@@ -11,7 +11,9 @@ from imabo.control import Control, Rollout, State
 from imabo.documents import stamp, to_datetime
 from imabo.evaluation import FeedbackBalance, Lift, LiftEstimate
 from imabo.evaluation.lift import Kind
+from imabo.magnitude import LARGEST
 
+APPROXIMATE: Final = "The interval is approximate (asymptotic), because rewards have no range."
 _WIDTH: Final = 0.25  # half-width, as a part of the range, from which on a lift is shown
 _EPOCH: Final = date(1970, 1, 1)
 
@@ -40,7 +42,8 @@ class LiftReport:
         served_control: Those of the control.
         is_uneven: Whether the two groups' feedback surely comes in at different rates: then the
             lift may be wrong.
-        n_more: About how many more rewards it takes until the lift is known; 0 when it is.
+        n_more: About how many more rewards, of both groups together, it takes until the lift is
+            known; 0 when it is.
         by_day: The lift of each of the last 30 days, by the day (UTC), the newest last.
         last: The lift over about the last rewards, as many as were asked for.
         control: What it is compared with.
@@ -92,20 +95,38 @@ class LiftReport:
 
     def _lift_text(self) -> str:
         n = f"{self.n_tuned:,} tuned and {self.n_control:,} control rewards"
-        if self.estimate is None or self.interval is None:
-            known = ""
-            if self.interval is not None:
-                known = f", between {self.interval[0]:+.3g} and {self.interval[1]:+.3g}"
-            return f"The lift is not known yet{known}: it takes about {self.n_more:,} more ({n})."
-        low, high = self.interval
+        ends = self.interval
+        between = "" if ends is None else f"between {ends[0]:+.3g} and {ends[1]:+.3g}"
+        approximate = f" {APPROXIMATE}" if self.is_approximate else ""
+        sure = "not surely different from"
+        if self.is_different:
+            sure = "better than" if ends is not None and ends[0] > 0.0 else "worse than"
+        if self.estimate is None or ends is None:
+            more = f"it takes {self.more_text} ({n})."
+            if self.is_different:
+                by = f"Tuned is {sure} the control, {between}"
+                return f"{by}; how much is not known well yet: {more}{approximate}"
+            known = f", {between}" if between else ""
+            return f"The lift is not known yet{known}: {more}{approximate}"
         part = "" if self.relative is None else f" ({100.0 * self.relative:+.2g} %)"
-        sure = "better than" if low > 0.0 else "worse than"
-        if low <= 0.0 <= high:
-            sure = "not surely different from"
-        return (
-            f"Tuned is {sure} the control: {self.estimate:+.3g}{part}, between {low:+.3g} and "
-            f"{high:+.3g} ({n})."
-        )
+        by = f"{self.estimate:+.3g}{part}, {between}"
+        return f"Tuned is {sure} the control: {by} ({n}).{approximate}"
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the interval says that tuned and control differ, be it known how much or not."""
+        return self.interval is not None and not self.interval[0] <= 0.0 <= self.interval[1]
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the interval is the asymptotic one, of which nothing is proved."""
+        return self.interval is not None and self.method == "asymptotic"
+
+    @property
+    def more_text(self) -> str:
+        """What it takes until the lift is known, in words."""
+        word = "reward" if self.n_more == 1 else "rewards"
+        return f"about {self.n_more:,} more {word}, tuned and control together"
 
 
 def report_of(
@@ -122,7 +143,9 @@ def report_of(
     if control is None or start is None:
         raise TypeError("a rollout without a control has no lift")  # its caller refuses it
     found = lift.estimate(level)
-    width = 1.0 if lift.reward_range is None else lift.reward_range[1] - lift.reward_range[0]
+    ends = lift.reward_range
+    # Without a range nothing says what is narrow: it is shown as soon as there is an interval.
+    narrow = LARGEST if ends is None else _WIDTH * (ends[1] - ends[0])
     return LiftReport(
         estimate=found.absolute,
         interval=found.interval,
@@ -137,7 +160,7 @@ def report_of(
         served_tuned=served[0] - start.n_tuned,
         served_control=served[1] - start.n_control,
         is_uneven=balance.differs,
-        n_more=0 if found.is_known else lift.needed(_WIDTH * width, level),
+        n_more=0 if found.is_known else lift.needed(narrow, level),
         by_day={_EPOCH + timedelta(days=day): one for day, one in lift.by_day(level).items()},
         last=lift.last(last, level),
         control=control,

@@ -58,7 +58,26 @@ def test_a_study_is_made_from_a_file_and_found_again(anywhere: Imabo, folder: Pa
     again = anywhere("create", "study.json", "--json")  # the same, said in JSON
     assert again.json == made.json
     text = anywhere("create", "study.json", "--name", "other")
-    assert text.out == "other is there: 2 parameters, 0 requests so far\n"
+    assert text.out == "other is created: 2 parameters, 0 requests so far\n"
+
+
+def test_it_says_whether_a_study_is_created_updated_or_unchanged(
+    anywhere: Imabo, folder: Path
+) -> None:
+    one = "\n".join(line for line in TOML.splitlines() if not line.startswith("forbid"))
+    one = one.split("[space.passages]")[0].replace('"declared"', '"outcome"')
+    (folder / "one.toml").write_text(one)
+    (folder / "two.toml").write_text(one.replace("3600", "60"))
+    parts = "1 parameter, 0 requests so far\n"
+    assert anywhere("create", "one.toml").out == f"outcome is created: {parts}"
+    assert anywhere("create", "one.toml").out == f"outcome is there, unchanged: {parts}"
+    kept = anywhere("create", "two.toml", "--if-changed=keep")
+    assert kept.out == f"outcome is there, unchanged: {parts}"
+    updated = f"outcome is updated: {parts}"
+    assert anywhere("create", "two.toml", "--if-changed=update").out == updated
+    three = one.replace("3600", "60").replace('"large"]', '"large", "huge"]')
+    (folder / "three.toml").write_text(three)
+    assert anywhere("create", "three.toml", "--if-changed=update").out == updated
 
 
 def test_what_a_file_says_is_what_a_program_would(imabo: Imabo, folder: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
+
+from pyarrow import parquet
 
 from tests.cli.calls import CHANGED, STUDY, Imabo
 from tests.cli.terminals import Terminal
@@ -60,6 +63,35 @@ def test_events_are_written_to_a_file_as_json_lines(anywhere: Imabo, folder: Pat
     ]
     done = anywhere("events", "--kind=created", "--out=all.jsonl", "--json")
     assert done.json == {"out": "all.jsonl", "events": 3}
+
+
+def test_the_ending_of_the_file_says_what_is_written(anywhere: Imabo, folder: Path) -> None:
+    events = anywhere("events", CHANGED, "--json").json["events"]
+    assert anywhere("events", CHANGED, "--out=events.csv").err == "3 events in events.csv\n"
+    with (folder / "events.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["kind"] for row in rows] == ["created", "drift", "state"]
+    assert [json.loads(row["data"]) for row in rows] == [event["data"] for event in events]
+    assert [int(row["id"]) for row in rows] == [event["id"] for event in events]
+    assert anywhere("events", CHANGED, "--out=events.parquet").code == 0
+    table = parquet.read_table(folder / "events.parquet")
+    assert table.column_names == ["id", "study", "kind", "at", "data", "text"]
+    assert table["text"].to_pylist() == [event["text"] for event in events]
+    assert anywhere("events", STUDY, "--kind=drift", "--out=none.parquet").code == 0
+    assert parquet.read_table(folder / "none.parquet").num_rows == 0
+    refused = anywhere("events", CHANGED, "--out=events.xlsx")
+    assert refused.code == 1
+    assert "end it in .jsonl, .csv or .parquet" in refused.err
+    assert not (folder / "events.xlsx").exists()
+
+
+def test_a_kind_that_there_is_not_is_refused_with_the_one_that_was_meant(anywhere: Imabo) -> None:
+    for where in ([], [CHANGED]):
+        refused = anywhere("events", *where, "--kind=contrl")
+        assert (refused.code, refused.out) == (1, "")
+        assert "'contrl'" in refused.err
+        assert "created, state" in refused.err
+        assert "write 'control'" in refused.err
 
 
 def test_a_study_that_there_is_not_has_none(anywhere: Imabo) -> None:

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet
 
-from imabo import AsyncClient, Client
+from imabo import AsyncClient, Client, Study
 from imabo.testing.study.base import mixed_space
 from tests.server.running import RunningServer
+
+
+def test_a_notebook_shows_a_services_study_as_it_shows_one_in_process(
+    server: RunningServer,
+) -> None:
+    with Client(server.url) as client:
+        study = client.create("shown", mixed_space(), seed=1)
+        assert "study &#x27;shown&#x27;" in study._repr_html_()
+        for pull in study.ask(count=12):
+            study.tell(pull.id, 0.5)
+        with closing(Study.open("shown", store=server.store)) as same:
+            assert study._repr_html_() == same._repr_html_()
+        client.delete("shown")
+        gone = study._repr_html_()
+        assert "RemoteStudy &#x27;shown&#x27;" in gone
+        study.close()
+        assert study._repr_html_() == gone
 
 
 def test_both_sides_read_the_same(server: RunningServer, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -66,7 +68,7 @@ def test_a_parameter_that_comes_later_does_not_stop_the_application(
         ({"default": {"model": "small"}}, InvalidConfig, "'temperature' is missing"),
         ({"default": "small"}, InvalidSetting, "must be a configuration"),
         ({"on_error": 2.0}, InvalidSetting, "from 0.0 to 1.0"),
-        ({"on_error": "bad"}, InvalidReward, "the reward is 'bad'"),
+        ({"on_error": "bad"}, InvalidSetting, "on_error is 'bad'.*pass a reward, or a function"),
         ({"deadline_s": 1.0}, InvalidSetting, "leave deadline_s out"),
     ],
 )
@@ -84,6 +86,12 @@ def test_mistakes_with_the_decorator_itself_are_told(study: Study) -> None:
         tuned("support-answers")  # type: ignore[call-overload]
     with pytest.raises(InvalidSetting, match="below @classmethod"):
         tuned(study)(classmethod(lambda cls: None))  # type: ignore[arg-type]
+    for unknown in (int, map):
+        with suppress(ValueError):
+            inspect.signature(unknown)
+            continue  # this Python knows
+        with pytest.raises(InvalidSetting, match="a function of your own that calls it"):
+            tuned(study)(unknown)
 
 
 def test_a_wrong_reward_is_refused_in_the_studys_words(study: Study) -> None:

@@ -60,7 +60,7 @@ def test_a_thumb_that_comes_later_is_the_reward_of_its_answer(
     assert served.thumb(second["id"], True) == 204  # again: nothing changes
     assert served.thumb(second["id"], False) == 409
     assert served.thumb("nobody-asked", True) == 404
-    with Study.open("support-answers", store=f"sqlite:///{tmp_path}/imabo.db") as study:
+    with Study.open("thumbs-up", store=f"sqlite:///{tmp_path}/imabo.db") as study:
         pulls = [study.pull(key=one["id"]) for one in (first, second, third)]
         assert [pull.reward for pull in pulls] == [0.0, 1.0, None]
         assert (study.n_pulls, study.n_rewards) == (3, 2)
@@ -80,7 +80,7 @@ def test_while_the_service_is_away_answers_go_on_and_thumbs_wait(
     store = f"sqlite:///{tmp_path}/imabo.db"
     with (
         RunningServer(store, port=served.service.port),
-        Study.open("support-answers", store=store) as study,
+        Study.open("thumbs-up", store=store) as study,
     ):
         until = time.monotonic() + 60.0
         while study.pull(key=before["id"]).reward is None and time.monotonic() < until:

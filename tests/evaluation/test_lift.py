@@ -156,6 +156,14 @@ class TestWhatIsSaid:
         below = [one._replace(reward=one.reward - 0.9) for one in outcomes]
         assert Lift((-0.9, 0.1)).update(below).estimate().relative is None  # of a mean below 0
 
+    def test_what_is_needed_counts_a_group_that_has_hardly_any(self) -> None:
+        few = [one for one in traffic(4000, share=0.01) if one.is_control][:4]
+        lift = Lift().update(
+            [*[one for one in traffic(400, share=0.01) if not one.is_control], *few]
+        )
+        assert not lift.estimate().is_known
+        assert lift.needed(1.0) == 600  # six more of the control, of which each hundredth is one
+
     def test_without_a_range_only_the_asymptotic_one(self) -> None:
         rng = np.random.default_rng(3)
         outcomes = [one._replace(reward=rng.normal(100.0, 5.0)) for one in traffic(3000)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,15 +12,15 @@ from imabo import Choice, Control, Float, Space, Study, insight, oracles, polici
 from imabo.insight import Answer, Overview
 from imabo.insight.questions import answers
 from imabo.lifting import LiftReport
+from imabo.testing.study.base import ManualClock
 
 SPACE = Space(model=Choice("small", "large"), x=Float(0.0, 1.0))
 TODAY = Control({"model": "small", "x": 0.5}, share=0.3)
 
 
-def made(control: Control | None = TODAY) -> Study:
-    return Study.create(
-        "s", SPACE, control=control, policy=policies.IMOSS(), oracle=oracles.Random(), seed=0
-    )
+def made(control: Control | None = TODAY, **settings: Any) -> Study:
+    parts: dict[str, Any] = {"policy": policies.IMOSS(), "oracle": oracles.Random()}
+    return Study.create("s", SPACE, control=control, seed=0, **parts, **settings)
 
 
 def serve(study: Study, n: int, tuned: float, control: float) -> None:
@@ -56,6 +57,41 @@ def test_a_worse_one_says_so_and_a_small_difference_is_not_clear() -> None:
     study = made()
     serve(study, 2000, 0.6, 0.6)
     assert first(study).answer.startswith("Not clear yet: ")
+
+
+def test_it_says_so_when_it_is_sure_that_tuned_is_better_before_it_is_known_how_much() -> None:
+    study = made()
+    serve(study, 38, 1.0, 0.0)
+    sure, lift = first(study), study.lift()
+    assert lift.estimate is None
+    assert lift.is_different
+    assert (sure.answer, sure.tone) == ("Yes: better than control", "good")
+    assert sure.detail.startswith("How much is not known well yet, between +0.")
+    assert f"about {lift.n_more} more rewards, tuned and control together" in sure.detail
+    assert str(lift).startswith("Tuned is better than the control, between +0.")
+    assert f": it takes about {lift.n_more} more rewards, tuned and control" in str(lift)
+    study = made()
+    serve(study, 38, 0.0, 1.0)
+    assert (first(study).answer, first(study).tone) == ("No: worse than control", "bad")
+
+
+def test_an_asymptotic_interval_is_called_approximate_wherever_it_is_shown() -> None:
+    words = "The interval is approximate (asymptotic), because rewards have no range."
+    study = made(reward_range=None)
+    serve(study, 400, 9.0, 6.0)
+    lift = study.lift()
+    assert lift.interval is None
+    assert 100 <= lift.n_more <= 101  # 500 are enough, whatever the units are
+    assert words not in str(lift) + first(study).detail
+    serve(study, 2000, 9.0, 6.0)
+    lift = study.lift()
+    assert lift.method == "asymptotic"
+    assert words in str(lift)
+    assert words in first(study).detail
+    assert words in insight.report(insight.read(study))
+    bounded = made()
+    serve(bounded, 2000, 0.9, 0.6)
+    assert "approximate" not in str(bounded.lift()) + first(bounded).detail
 
 
 def test_the_cost_says_that_the_controls_requests_are_in_it() -> None:
@@ -129,3 +165,33 @@ def test_what_only_a_random_control_served_is_told_from_what_someone_retired() -
     study.add_arm(draws[0].config)
     again = insight.arm_table(insight.read(study), states=["active"]).rows
     assert [row.is_draw for row in again if row.id == draws[0].id] == [False]
+
+
+def test_the_reward_over_time_has_tuned_and_control_as_two_lines() -> None:
+    clock = ManualClock(1e9)
+    study = made(clock=clock)
+
+    def drawn(axis: str = "time") -> dict[str, Any]:
+        figure = insight.figure("reward", insight.read(study), axis=axis)
+        return {one["name"]: one for one in figure["data"] if "name" in one}
+
+    assert not {"tuned, so far", "tuned, by day"} & drawn().keys()
+    serve(study, 200, 0.9, 0.6)
+    now = drawn()
+    assert now["tuned, so far"]["y"] == pytest.approx([0.9] * 2)
+    assert now["control, so far"]["y"] == pytest.approx([0.6] * 2)
+    for tuned in (0.7, 0.8):
+        clock.now += 86_400.0
+        serve(study, 200, tuned, 0.5)
+    days, by_count = drawn(), drawn("requests")
+    for shown in (days, by_count):
+        assert shown["tuned, by day"]["y"] == pytest.approx([0.9, 0.7, 0.8])
+        assert shown["control, by day"]["y"] == pytest.approx([0.6, 0.5, 0.5])
+        places = shown["tuned, by day"]["x"]
+        assert places == sorted(places)
+    assert days["tuned, by day"]["x"][-1] <= 1000.0 * clock.now
+    assert by_count["control, by day"]["x"][-1] <= 600
+    without = made(None)
+    serve(without, 50, 0.9, 0.6)
+    figure = insight.figure("reward", insight.read(without))
+    assert not {"tuned, so far", "tuned, by day"} & {one.get("name") for one in figure["data"]}

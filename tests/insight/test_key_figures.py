@@ -72,11 +72,13 @@ def test_after_a_change_the_cost_is_against_a_mean_that_is_not_flattered() -> No
     snapshot = insight.read(study)
     (row,) = (row for row in insight.arm_table(snapshot).rows if row.is_best)
     found, worth = insight.cost(snapshot), 0.0
-    for arm in study.arms():
-        worth += arm.n_pulls * (arm.mean if arm.mean is not None else np.nan)
+    others = [one for one in insight.arm_table(snapshot, limit=1000).rows if not one.is_best]
+    for one in others:
+        worth += one.n_pulls * (np.nan if one.estimate is None else one.estimate)
     assert row.estimate is not None
     assert row.estimate != row.mean
-    assert found.cost[-1] == pytest.approx(max(row.estimate * study.n_pulls - worth, 0.0))
+    n = sum(one.n_pulls for one in others)
+    assert found.cost[-1] == pytest.approx(max(row.estimate * n - worth, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,8 @@ def test_cost_and_gain_are_sums_over_the_arms() -> None:
     assert found.best_arm == best.arm
 
     def cost(top: float) -> float:
-        return max(sum(arm.n_pulls * (top - (arm.mean or 0.0)) for arm in arms), 0.0)
+        others = [one for one in insight.arm_table(snapshot, limit=1000).rows if not one.is_best]
+        return max(sum(one.n_pulls * (top - (one.estimate or 0.0)) for one in others), 0.0)
 
     def gain(chance: float | None) -> float:
         assert chance is not None
@@ -161,13 +164,47 @@ def test_cost_and_gain_are_sums_over_the_arms() -> None:
 
 def test_the_curve_counts_the_pulls_of_its_time_with_the_means_of_today() -> None:
     study, pulls = instant(200)
-    found = insight.cost(insight.read(study))
-    means = {arm.id: arm.mean or 0.0 for arm in study.arms()}
-    top = study.best().mean
+    snapshot = insight.read(study)
+    found = insight.cost(snapshot)
+    means = dict(zip(snapshot.arms.ids.tolist(), snapshot.arms.estimates.tolist(), strict=True))
+    best = study.best()
     for n, cost in zip(found.pulls, found.cost, strict=True):
         assert n is not None
-        served = [means[pull.arm] for pull in pulls[: int(n)]]
-        assert cost == pytest.approx(max(top * n - sum(served), 0.0))
+        others = [means[pull.arm] for pull in pulls[: int(n)] if pull.arm != best.arm]
+        assert cost == pytest.approx(max(best.mean * len(others) - sum(others), 0.0))
+
+
+def test_the_requests_of_the_best_cost_nothing_whatever_its_mean_is() -> None:
+    """Its mean is drawn towards the others': its own requests must not pay for theirs."""
+    study = make(space=Space(model=Choice("good", "bad")), policy=policies.IMOSS(warmup=2))
+    for i, pull in enumerate(study.ask(count=240)):
+        study.tell(pull.id, 1.0 if pull.config["model"] == "good" else float(i % 2))
+    snapshot = insight.read(study)
+    found, best = insight.cost(snapshot), study.best()
+    (other,) = (one for one in insight.arm_table(snapshot).rows if not one.is_best)
+    assert best.observed is not None
+    assert other.estimate is not None
+    assert best.mean < best.observed
+    lost = (best.mean - other.estimate) * other.n_pulls
+    assert found.cost[-1] == pytest.approx(lost)
+    low, high = found.cost_low[-1], found.cost_high[-1]
+    assert low is not None
+    assert high is not None
+    assert low <= lost <= high <= other.n_pulls
+
+
+@pytest.mark.parametrize("name", sorted(situations()))
+def test_the_range_of_the_cost_is_possible(name: str) -> None:
+    """No more than the width of the rewards for each request that another arm got."""
+    study = situations()[name]()
+    snapshot = insight.read(study)
+    found, ends = insight.cost(snapshot), snapshot.reward_range
+    low, cost, high = found.cost_low[-1], found.cost[-1], found.cost_high[-1]
+    mix = None if snapshot.best is None else snapshot.best.shares
+    if low is None or cost is None or high is None or ends is None or mix is not None:
+        return
+    n_others = sum(arm.n_pulls for arm in study.arms() if arm.id != found.best_arm)
+    assert low <= cost <= high <= n_others * (ends[1] - ends[0]) + 1e-9
 
 
 def test_a_study_that_learns_gains_over_serving_at_random() -> None:
@@ -182,7 +219,6 @@ def test_a_study_that_learns_gains_over_serving_at_random() -> None:
     # Serving at random gives 0.5 a pull here, and the best model 0.8.
     earned = study.read(lambda view: view.totals.reward_sum)
     assert low < earned - 500 < high
-    assert found.cost[-1] == pytest.approx(1000 * study.best().mean - earned)
     assert found.cost[-1] == pytest.approx(800 - earned, rel=0.02)
 
 

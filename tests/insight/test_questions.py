@@ -81,6 +81,15 @@ def test_the_cost_is_that_of_the_figure_and_of_the_newest_requests(known: Overvi
     assert measure((known.cost or 0.0) / 400) in said(known)["cost"][0]
 
 
+def test_a_cost_of_nothing_is_called_almost_nothing_only_where_it_cannot_be_much(
+    known: Overview,
+) -> None:
+    nothing = replace(known, cost=0.0, cost_interval=(0.0, 120.0))
+    assert said(nothing)["cost"][0] == "At most 0.300 a request"
+    assert said(replace(nothing, cost_interval=(0.0, 3.0)))["cost"][0] == "Almost nothing"
+    assert said(replace(nothing, cost_interval=(0.0, None)))["cost"][0] == "Not known yet"
+
+
 def test_feedback_that_falls_or_stops_is_no_good_news(known: Overview) -> None:
     assert said(known)["feedback"] == ("Yes: 100 % of requests", "good")
     less = replace(known, feedback_rate=0.8, recent_feedback_rate=0.3)

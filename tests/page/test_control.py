@@ -138,6 +138,17 @@ def test_the_lift_is_the_first_answer_and_has_its_days(
     assert overflow(page) == 0
 
 
+def test_without_a_range_the_intervals_are_called_approximate(
+    open_page: OpenPage, http: httpx.Client
+) -> None:
+    api = assistant(http, "without-ends", 20, control=TODAY, reward_range=None)
+    drive(api, 1000, at_once=200, answered=1.0)
+    page = opened(open_page, api)
+    expect(page.get_by_text("The interval is approximate (asymptotic)")).to_be_visible()
+    table = page.get_by_role("region", name="Lift over the control")
+    expect(table).to_contain_text("approximate (asymptotic) intervals")
+
+
 def test_a_request_is_found_by_its_own_key_then_by_its_id(open_page: OpenPage, api: Api) -> None:
     (pull,) = api.ask(key="order 17/b")
     page = opened(open_page, api)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 
+from imabo import Float, Space, Study
+from imabo.errors import InvalidSetting
 from tests.server.calls import Api, code_of, study_body
 from tests.server.running import RunningServer
 
@@ -96,6 +99,57 @@ def test_json_may_say_its_charset(http: httpx.Client) -> None:
     body = json.dumps(study_body("charset")).encode()
     media = {"Content-Type": "Application/JSON; charset=utf-8"}
     assert http.post("/v1/studies", content=body, headers=media).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "what", "why", "fix"),
+    [
+        ("PUT", "/v1/pulls/{pull}/reward", {"rewrd": 1}, "the body's rewrd is 1",
+         "there is no such field, only reward, signals", "write 'reward'"),
+        ("PUT", "/v1/pulls/{pull}/reward", {"reward": 1, "colour": "red"},
+         "the body's colour is 'red'", "only reward, signals", "leave 'colour' out"),
+        ("PUT", "/v1/pulls/{pull}/reward", {}, "the body has no reward", "it is needed",
+         "add 'reward' to it"),
+        ("POST", "{study}/pulls", {"count": 0}, "the body's count is 0",
+         "greater than or equal to 1", "send another count"),
+        ("POST", "/v1/studies", {"name": "n", "space": {"parameters": [
+            {"name": "x", "type": "float", "low": 0, "hihg": 1}]}},
+         "the body's space.parameters.0.float.hihg is 1",
+         "only type, name, low, high, log, step, when", "write 'high'"),
+        ("POST", "/v1/rewards", {"rewards": [{"pull": "x", "rewad": 1.0}]},
+         "rewad is 1.0", "reward, signals, pull", "write 'reward'"),
+        ("POST", "/v1/rewards", [], "the body is []", "valid dictionary",
+         "send the body in the form of this route"),
+        ("PATCH", "{study}", {"window": 5}, "the body's window is 5",
+         "space, window_s, reward_range, signals, objective", "write 'window_s'"),
+        ("GET", "{study}/pulls?limt=5", None, "the query's limt is '5'",
+         "only after, limit", "write 'limit'"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_said_with_what_would(
+    api: Api, method: str, path: str, body: object, what: str, why: str, fix: str
+) -> None:
+    (pull,) = api.ask()
+    url = path.format(pull=pull["id"], study=api.path)
+    content = b"" if body is None else json.dumps(body).encode()
+    answer = api.http.request(method, url, content=content, headers=JSON)
+    assert code_of(answer, 422) == "invalid_request"
+    problem = answer.json()
+    assert what in problem["what"]
+    assert why in problem["why"]
+    assert problem["fix"] == fix
+
+
+@pytest.mark.parametrize("name", ["seed", "policy", "oracle", "name", "revision"])
+def test_what_a_study_keeps_is_refused_with_the_words_of_python(api: Api, name: str) -> None:
+    given: dict[str, Any] = {name: 5}
+    with pytest.raises(InvalidSetting) as refused:
+        Study.create("s", Space(x=Float(0, 1))).update(**given)
+    answer = api.http.patch(api.path, json=given)
+    assert code_of(answer, 422) == "invalid_request"
+    assert answer.json()["detail"] == str(refused.value)
+    to_control = api.http.patch(api.path, json={"exposure": 0.5})
+    assert to_control.json()["fix"] == "send it with PUT to the study's /control"
 
 
 def test_a_context_may_be_as_deep_as_the_bound(api: Api) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
@@ -10,6 +12,24 @@ from imabo.errors import Unauthorized
 from tests.server.calls import code_of
 from tests.server.running import RunningServer
 from tests.server.webhooking import PRIVATE, SECRET, hook
+
+
+def test_a_kind_that_there_is_not_is_refused() -> None:
+    with RunningServer(settings=PRIVATE) as server, httpx.Client(base_url=server.url) as http:
+        sent = {"url": "http://127.0.0.1:9/hook", "kinds": ["drft"]}
+        refused = http.post("/v1/webhooks", json=sent)
+        assert code_of(refused, 422) == "invalid_setting"
+        assert refused.json()["fix"] == "write 'drift'"
+        assert server.store.webhooks() == []
+        # What it has already stays possible, be it of another version.
+        hook(server.store, "http://127.0.0.1:9/hook", kinds=["drift"])
+        known = replace(server.store.webhooks()[0], kinds=("of tomorrow",))
+        server.store.put_webhook(known, at=1.0)
+        path = f"/v1/webhooks/{known.id}"
+        kept = http.patch(path, json={"kinds": ["of tomorrow", "drift"]}).json()
+        assert kept["kinds"] == ["of tomorrow", "drift"]
+        assert code_of(http.patch(path, json={"kinds": ["drft"]}), 422) == "invalid_setting"
+        assert code_of(http.get("/v1/events?kind=drift,drft"), 422) == "invalid_setting"
 
 
 def test_webhooks_are_added_changed_and_removed() -> None:
@@ -56,7 +76,7 @@ def test_webhooks_are_added_changed_and_removed() -> None:
 def test_there_are_at_most_a_hundred() -> None:
     with RunningServer(settings=PRIVATE) as server, httpx.Client(base_url=server.url) as http:
         for _ in range(100):
-            hook(server.store, "http://127.0.0.1:9/", kinds=["never"])
+            hook(server.store, "http://127.0.0.1:9/", kinds=["drift"])
         answer = http.post("/v1/webhooks", json={"url": "http://127.0.0.1:9/"})
         assert code_of(answer, 422) == "invalid_setting"
 
@@ -78,7 +98,7 @@ def test_only_an_admin_of_all_studies_may() -> None:
         headers = {"Authorization": f"Bearer {server.keys['admin']}"}
         events = http.get("/v1/events", headers=headers)
         assert [event["kind"] for event in events.json()["events"]] == ["key made"] * 3
-        assert all(key.split("_")[2] not in events.text for key in server.keys.values())
+        assert all(key.split("_", 2)[2] not in events.text for key in server.keys.values())
 
 
 def test_a_signature_holds_for_this_body_this_secret_and_this_time() -> None:

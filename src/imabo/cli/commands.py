@@ -148,7 +148,11 @@ _LOOK: Final = [
             "--kind", "only events of this kind; may be repeated", action="append", metavar="KIND"
         ),
         count("--after", 0, 10**17, None, "list the first ones after this id instead"),
-        takes("--out", "write all of them as JSON lines to this file", metavar="FILE"),
+        takes(
+            "--out",
+            "write all of them to this file, which ends in .jsonl, .csv or .parquet",
+            metavar="FILE",
+        ),
     ),
     command(
         "watch:watch",

@@ -12,6 +12,7 @@ from imabo.cli.places import TableQuery
 from imabo.documents import Document, study_document
 from imabo.engine.rollouts import check_allowed
 from imabo.errors import UnknownStudy
+from imabo.event_kinds import checked_kinds
 from imabo.events import events_page
 from imabo.space import Space
 from imabo.stores import Store
@@ -76,7 +77,8 @@ class DatabasePlace:
         self, study: str | None, kinds: Sequence[str], limit: int, after: int | None = None
     ) -> Document:
         """A page of what happened, to a study or anywhere."""
-        return events_page(self._store, study, after=after, kinds=kinds, limit=limit)
+        wanted = checked_kinds(kinds)
+        return events_page(self._store, study, after=after, kinds=wanted, limit=limit)
 
     def delete(self, name: str) -> None:
         """Delete a study."""

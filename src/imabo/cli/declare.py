@@ -7,6 +7,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from imabo.checks import stored_oracle, stored_policy
@@ -15,7 +16,7 @@ from imabo.cli.output import clean, count, say, write_json
 from imabo.cli.places import service_of, service_url, store_of
 from imabo.control import Control
 from imabo.documents import Document, study_document
-from imabo.errors import InvalidSetting, InvalidSpace, StudyExists
+from imabo.errors import InvalidSetting, InvalidSpace, StudyExists, UnknownStudy
 from imabo.evaluation import Guardrail
 from imabo.space import Space
 from imabo.space.scalars import show
@@ -25,6 +26,12 @@ from imabo.study import Study
 _FIELDS: Final = (
     "name", "space", "forbid", "policy", "oracle", "seed", "reward_range", "window_s",
     "signals", "objective", "control", "exposure", "guardrail", "revision",
+)  # fmt: skip
+
+# What of a study another declaration may change.
+_DECLARED: Final = (
+    "space", "space_version", "reward_range", "window_s", "revision", "signals", "objective",
+    "rollout",
 )  # fmt: skip
 
 
@@ -41,7 +48,7 @@ def create(options: argparse.Namespace) -> None:
         settings["revision"] = options.revision
     settings["if_changed"] = options.if_changed
     try:
-        study = _created(options, name, settings)
+        before, study = _created(options, name, settings)
     except StudyExists as error:
         fix = re.sub(r'if_changed="(\w+)"', r"--if-changed \1", error.fix)
         fix = re.sub(r"; Study\.open\(.*? needs no declaration", "", fix)
@@ -49,20 +56,35 @@ def create(options: argparse.Namespace) -> None:
     if options.json:
         write_json(study)
         return
+    n_parameters = count(len(study["space"]["parameters"]), "parameter")
     say(
-        f"{clean(study['name'])} is there: {count(len(study['space']['parameters']))} parameters, "
-        f"{count(study['n_pulls'])} requests so far"
+        f"{clean(study['name'])} {_outcome(before, study)}: {n_parameters}, "
+        f"{count(study['n_pulls'], 'request')} so far"
     )
 
 
-def _created(options: argparse.Namespace, name: str, settings: dict[str, Any]) -> Document:
-    url = service_url(options)
+def _outcome(before: Document | None, study: Document) -> str:
+    if before is None:
+        return "is created"
+    is_same = all(before.get(part) == study.get(part) for part in _DECLARED)
+    return "is there, unchanged" if is_same else "is updated"
+
+
+def _created(
+    options: argparse.Namespace, name: str, settings: dict[str, Any]
+) -> tuple[Document | None, Document]:
+    """The study as it was, None where there was none, and as it is now."""
+    url, before = service_url(options), None
     if url is not None:
         with service_of(options, url) as place:
-            return place.create(name, settings)
+            with suppress(UnknownStudy):
+                before = place.study(name)
+            return before, place.create(name, settings)
     with store_of(options, may_create=True) as store:
+        with suppress(UnknownStudy):
+            before = study_document(store.outline(name))
         Study.create(name, store=store, **settings).close()
-        return study_document(store.outline(name))
+        return before, study_document(store.outline(name))
 
 
 def read(path: str) -> Any:

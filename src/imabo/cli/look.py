@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 from imabo.amounts import amount
 from imabo.cli.budget import goal_lines, mix_lines
-from imabo.cli.files import written
+from imabo.cli.event_files import write_events
 from imabo.cli.output import (
     Table,
     clean,
@@ -155,13 +156,15 @@ def events(options: argparse.Namespace) -> None:
 
 
 def _export_events(place: Place, options: argparse.Namespace, kinds: list[str]) -> None:
-    """Write all events as JSON lines."""
-    after, n = options.after or 0, 0
-    with written(options.out) as file:
+    """Write all events to a file."""
+
+    def pages() -> Iterator[list[Document]]:
+        after = options.after or 0
         while page := place.events(options.study, kinds, _MOST_EVENTS, after)["events"]:
-            for event in page:
-                write_json(event, file)
-            after, n = page[-1]["id"], n + len(page)
+            yield page
+            after = page[-1]["id"]
+
+    n = write_events(options.out, pages())
     if options.json:
         write_json({"out": options.out, "events": n})
     else:

@@ -14,6 +14,9 @@ from imabo.client.steps import AsyncRunner, Runner
 from imabo.client.study_control import StudyControl
 from imabo.client.tasks import Asyncio
 from imabo.client.threads import Blocking
+from imabo.errors import ImaboError
+from imabo.frames import study_html
+from imabo.markup import table
 from imabo.oracles.base import Oracle
 from imabo.policies.base import Policy
 from imabo.space import Space
@@ -150,6 +153,15 @@ class RemoteStudy(StudyControl, Blocking):
     def __bool__(self) -> bool:
         """A study is a thing, not a collection: true even before its first pull."""
         return True
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how far the study is, its best arm, and the arms with most rewards."""
+        try:
+            now = self.facts()
+            counts = now.n_pulls, now.n_rewards, now.n_pending, now.n_arms
+            return study_html(now.name, counts, self.arms(), self.best)
+        except ImaboError:  # the service is away, say: a notebook must still show the cell
+            return table(repr(self), [], [])
 
     @property
     def _settings(self) -> RemoteFacts:

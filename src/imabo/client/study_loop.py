@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from imabo.arms import Pull
-from imabo.checks import checked_name
+from imabo.checks import checked_name, unknown_pull
 from imabo.client.addresses import address_of, is_key
 from imabo.client.answers import RemoteFacts, facts_of, nothing_of, pulls_of, results_of
 from imabo.client.ask_types import asking, checked_deadline
@@ -417,11 +417,7 @@ class StudyLoop:
         return pull_id
 
     def _unknown_pull(self, pull_id: object) -> UnknownPull:
-        return UnknownPull(
-            f"no pull has the id {show(pull_id)}",
-            f"study {self._name!r} never handed it out",
-            "pass the id of a pull that ask() of this study returned, or its key as key=...",
-        )
+        return unknown_pull(self._name, pull_id)
 
     def _check_mine(self, pull_id: str, deadline: float) -> Steps[None]:
         """Refuse the pull of another study; its id alone would do for the service.

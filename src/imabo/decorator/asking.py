@@ -51,8 +51,7 @@ class Asking:
         self._checked: object = None  # the study that default and on_error were checked with
         if default is not None:
             check_default(default, None)
-        if on_error is not None and not callable(on_error):
-            checked_reward(on_error, None)
+        self._check_on_error(None)
         if not callable(study):
             self.study  # noqa: B018  # to check it now
 
@@ -160,12 +159,18 @@ class Asking:
             check_default(self._default, study.space)
         elif self._default is not None:
             study.check_default(self._default)
-        if is_local and self._on_error is not None and not callable(self._on_error):
-            try:
-                checked_reward(self._on_error, study.reward_range)
-            except ImaboError as error:
-                what = f"on_error is {show(self._on_error)}"
-                raise InvalidSetting(what, error.why, "pass a reward of its range") from None
+        if is_local:
+            self._check_on_error(study.reward_range)
+
+    def _check_on_error(self, ends: tuple[float, float] | None) -> None:
+        if self._on_error is None or callable(self._on_error):
+            return
+        try:
+            checked_reward(self._on_error, ends)
+        except ImaboError as error:
+            what = f"on_error is {show(self._on_error)}"
+            fix = "pass a reward, or a function of the exception that returns one"
+            raise InvalidSetting(what, error.why, fix) from None
 
 
 def _said(error: Exception) -> str:

@@ -372,6 +372,14 @@ def tuned(
                 "it cannot be called",
                 "put @tuned(study) above a function, below @classmethod or @staticmethod",
             )
+        try:
+            inspect.signature(function)
+        except ValueError as error:  # a few that are written in C do not say it
+            raise InvalidSetting(
+                f"the function is {show(function)}",
+                "Python does not know what arguments it takes",
+                "put @tuned(study) above a function of your own that calls it",
+            ) from error
         return Tuned(function, asking, key, context)
 
     return decorate

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from imabo.arms import ActiveSet, Pull, number_of
-from imabo.checks import EARLIEST, LATEST, checked_time
+from imabo.checks import EARLIEST, LATEST, checked_time, unknown_pull
 from imabo.control import Rollout
 from imabo.counters import usable_totals
 from imabo.documents import to_pull
@@ -18,7 +18,6 @@ from imabo.errors import ImaboError, RewardConflict, UnknownPull
 from imabo.objective import Signal
 from imabo.oracles.base import Proposal
 from imabo.space import Config, Space
-from imabo.space.scalars import show
 from imabo.stores.base import (
     ArmRecord,
     Change,
@@ -354,9 +353,7 @@ class Replica:
 
     def unknown_pull(self, pull_id: object) -> UnknownPull:
         """The refusal of an id."""
-        why = f"study {self.record.name!r} never handed it out"
-        fix = "pass the id of a pull that ask() of this study returned, or its key as key=..."
-        return UnknownPull(f"no pull has the id {show(pull_id)}", why, fix)
+        return unknown_pull(self.record.name, pull_id)
 
     def pull(self, pull_id: object) -> Pull:
         """A pull as the store has it now."""

@@ -260,15 +260,20 @@ class Lift:
     def needed(self, half_width: float, level: float = 0.95) -> int:
         """How many more rewards it takes until half the width is expected to be that small.
 
-        In the study's own reward units, from what the rewards so far vary; 0 when it is there. The
-        control is taken to keep the share that it had last, or 0.1 before the first reward.
+        In the study's own reward units, from what the rewards so far vary; 0 when it is there and
+        each group has as many rewards as it takes to say anything. The control is taken to keep the
+        share that it had last, or 0.1 before the first reward.
         """
         check_positive("half_width", half_width)
         check_fraction("level", level)
-        now = self._estimate(self.total, level).half_width
+        now, share = self._estimate(self.total, level).half_width, self.share or 0.1
+        least = _ENOUGH if self.reward_range is not None else _ENOUGH_OPEN[1]
+        short = max(
+            math.ceil((least - n) / part)
+            for n, part in zip(self.total.counts, (1.0 - share, share), strict=True)
+        )
         if now is not None and now <= half_width:
-            return 0
-        share = self.share or 0.1
+            return max(short, 0)
         variances = tuple(
             self.total.variance(group, None if self.reward_range is None else self._most(group))
             for group in (0, 1)
@@ -283,7 +288,7 @@ class Lift:
             while asymptotic_half_width(n, variance, level, _ASYMPTOTIC_AT) > half_width:
                 n = math.ceil(1.01 * n) + 1
             n = max(n, _ENOUGH_OPEN[0])
-        return max(n - self.total.n, 1)
+        return max(n - self.total.n, short, 1)
 
     def _most(self, group: int) -> float:
         mean = self.total.mean(group)

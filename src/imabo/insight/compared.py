@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from imabo.errors import NoControl
-from imabo.lifting import Ends, LiftReport
+from imabo.lifting import APPROXIMATE, Ends, LiftReport
 
 if TYPE_CHECKING:
     from imabo.study import Study
@@ -42,11 +42,17 @@ def lift_words(lift: LiftReport) -> tuple[str, str, Tone]:
 
 def _known(lift: LiftReport, control: str) -> tuple[str, str, Tone]:
     n = f"{lift.n_tuned:,} tuned and {lift.n_control:,} control rewards"
+    approximate = f" {APPROXIMATE}" if lift.is_approximate else ""
     if lift.estimate is None or lift.interval is None:
         known = "" if lift.interval is None else f", {ends_text(lift.interval)}"
-        more = f"about {lift.n_more:,} more rewards"
-        detail = f"The lift over {_the(control)} is not known yet{known}: {more} ({n})."
-        return "Not known yet", detail, "plain"
+        detail = f"{lift.more_text} ({n}).{approximate}"
+        if not lift.is_different or lift.interval is None:
+            detail = f"The lift over {_the(control)} is not known yet{known}: {detail}"
+            return "Not known yet", detail, "plain"
+        detail = f"How much is not known well yet{known}: {detail}"
+        if lift.interval[0] > 0.0:
+            return f"Yes: better than {control}", detail, "good"
+        return f"No: worse than {control}", detail, "bad"
     low, high = lift.interval
     part = "" if lift.relative is None else f" ({signed_percent(lift.relative)})"
     word = "against" if high < 0.0 else "over"
@@ -54,7 +60,7 @@ def _known(lift: LiftReport, control: str) -> tuple[str, str, Tone]:
     means = ""
     if lift.tuned_mean is not None and lift.control_mean is not None:
         means = f", tuned {measure(lift.tuned_mean)}, {control} {measure(lift.control_mean)}"
-    detail = f"{_capital(ends_text(lift.interval))}{means}, from {n}."
+    detail = f"{_capital(ends_text(lift.interval))}{means}, from {n}.{approximate}"
     last = lift.last
     if last.absolute is not None and last.interval is not None:
         n_last = last.n_tuned + last.n_control

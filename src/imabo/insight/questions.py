@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _FALLEN: Final = 0.5  # of the usual share of feedback: less than that is worth a word
 _NOTHING: Final = 5e-4  # of the range: what no one would notice of a request
+_LITTLE: Final = 0.01  # of the range: what must be the most that a cost of nothing can be
 _DURATIONS: Final = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -51,7 +52,7 @@ def answers(key: Overview) -> list[Answer]:
         ...     print(one.question, one.answer)
         Is it working? Not known yet
         What is the best setting? x = 0.36
-        What has exploring cost? Almost nothing
+        What has exploring cost? At most 0.431 a request
         Is feedback healthy? Yes: 100 % of requests
     """
     found = [_working(key), _best(key), _cost(key), _feedback(key)]
@@ -101,9 +102,15 @@ def _cost(key: Overview) -> Answer:
     question = "What has exploring cost?"
     if key.cost is None or key.cost_interval is None or not key.n_pulls:
         return Answer("cost", question, "Not known yet", "The first rewards will tell.", "plain")
+    width = 1.0 if key.reward_range is None else np.ptp(key.reward_range)
+    most = np.inf if key.cost_interval[1] is None else key.cost_interval[1] / key.n_pulls
     each = key.cost / key.n_pulls
-    least = _NOTHING * (1.0 if key.reward_range is None else np.ptp(key.reward_range))
-    answer = f"{measure(each)} a request" if each > least else "Almost nothing"
+    if each > _NOTHING * width:
+        answer = f"{measure(each)} a request"
+    elif most <= _LITTLE * width:
+        answer = "Almost nothing"
+    else:  # nothing was seen of it, but much may be hidden
+        answer = "Not known yet" if np.isinf(most) else f"At most {measure(most)} a request"
     ends = between(key.cost_interval)
     is_mix = key.best is not None and key.best.mix is not None and len(key.best.mix.parts) > 1
     what = "the best mix" if is_mix else "the best"

@@ -8,14 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Floats, Restart, Totals
+from imabo.arms import ActiveSet, Floats, Ints, Restart, Totals
 from imabo.insight.best_arm import BestArm, best_of_all
 from imabo.insight.estimates import (
     Estimate,
     RandomEstimate,
     estimate_of,
     mean_intervals,
-    number,
     numbers,
     random_estimate,
     ratio,
@@ -132,8 +131,8 @@ class Cost:
     Attributes:
         pulls: Pulls served by then.
         times: When that was, in seconds since 1970.
-        cost: What always serving today's best arm would have given more, at least 0; with an
-            objective, today's best mix.
+        cost: What serving today's best arm would have given more for the pulls that others got, at
+            least 0; with an objective, today's best mix.
         cost_low: The same with the lower end of the best arm's interval.
         cost_high: The same with its upper end.
         gain: What was earned more than serving at random would have given; None while that is not
@@ -339,11 +338,16 @@ def cost(snapshot: StudySnapshot) -> Cost:
     """What exploring has cost against today's best arm, and gained against serving at random.
 
     Every pull served someone, whether its reward came back or not. So each counts with the mean of
-    its arm as it is known today (the mean of all rewards for an arm without any); the cost is the
-    pulls times the best arm's mean, less that, and the gain is that, less the pulls times the mean
-    of serving at random, where that is known. The best arm's mean is the one that is not flattered
-    by its choice (``Study.best``). The ranges carry its interval, or that of the random estimate,
-    and nothing else: they are wide early on.
+    its arm as it is known today (the mean of all rewards for an arm without any). The cost is over
+    the pulls that other arms than the best got: so many times the best arm's mean, less those arms'
+    means. The best arm's own pulls cost nothing, whatever its mean is. Its mean is the one that is
+    not flattered by its choice (``Study.best``), and the others' are drawn towards each other in
+    the same way: those that were given up were mostly unlucky. The gain is what all pulls earned,
+    less the pulls times the mean of serving at random, where that is known. The ranges carry the
+    best arm's interval, or that of the random estimate, and nothing else: they are wide early on.
+
+    With budgets, each arm of the best mix should have had its share of the pulls; the cost is over
+    what it was short of, less what it had too much.
 
     Example:
         >>> from imabo import Float, Space, Study, insight
@@ -355,16 +359,23 @@ def cost(snapshot: StudySnapshot) -> Cost:
         ([0.0], [None], 3)
     """
     history, known, totals = snapshot.history, snapshot.arms, snapshot.totals
-    pulls = history.n_pulls[1:]
+    pulls, by_arm = history.n_pulls[1:], history.by_arm[1:]
     overall = totals.reward_sum / totals.n_rewards if totals.n_rewards else np.nan
     means = np.where(known.n_rewards > 0, known.means, overall)
-    worth = _products(history.by_arm[1:], means) if len(known) else np.full(len(pulls), np.nan)
+    worth = _products(by_arm, means) if len(known) else np.full(len(pulls), np.nan)
     top, at_random = best_of_all(snapshot), random_estimate(snapshot)
-    mean, low, high = _worth_of_best(snapshot, top)
     is_known = at_random.mean is not None
-
-    def lost(mean: float | None) -> Column:
-        return numbers(np.maximum(pulls * (np.nan if mean is None else mean) - worth, 0.0))
+    lost, low, high = (np.full(len(pulls), np.nan) for _ in range(3))
+    if top is not None:
+        rows, shares, (mean, least, most) = _worth_of_best(snapshot, top)
+        others = np.where(known.n_rewards > 0, known.estimates, overall)
+        others[rows] = 0.0
+        earned = _products(by_arm, others)
+        missing = np.outer(pulls, shares) - by_arm[:, rows]  # below 0: more than its share
+        short, over = np.maximum(missing, 0.0), np.minimum(missing, 0.0)
+        lost = _weighed(missing, mean) - earned
+        low = _weighed(short, least) + _weighed(over, most) - earned
+        high = _weighed(short, most) + _weighed(over, least) - earned
 
     def won(mean: float | None) -> Column:
         return numbers(worth - pulls * (np.nan if mean is None else mean))
@@ -372,9 +383,9 @@ def cost(snapshot: StudySnapshot) -> Cost:
     return Cost(
         pulls=numbers(pulls),
         times=numbers(history.at[1:]),
-        cost=lost(mean),
-        cost_low=lost(low),
-        cost_high=lost(high),
+        cost=numbers(np.maximum(lost, 0.0)),
+        cost_low=numbers(np.maximum(low, 0.0)),
+        cost_high=numbers(np.maximum(high, 0.0)),
         gain=won(at_random.mean),
         gain_low=won(at_random.high if is_known else None),
         gain_high=won(at_random.low if is_known else None),
@@ -384,15 +395,23 @@ def cost(snapshot: StudySnapshot) -> Cost:
 
 
 def _worth_of_best(
-    snapshot: StudySnapshot, top: BestArm | None
-) -> tuple[float | None, float | None, float | None]:
-    """The mean reward of what is best, with the ends of its interval: an arm, or a mix of arms."""
-    if top is None or top.mix is None or len(top.mix.parts) < 2:
-        return (None, None, None) if top is None else (top.mean, *top.interval)
-    shares = np.array([part.share for part in top.mix.parts])
-    rows = np.array([snapshot.arms.row_of(part.arm) for part in top.mix.parts])
-    low, high = snapshot.arms.intervals_of(rows)
-    return top.mix.mean, number(float(shares @ low)), number(float(shares @ high))
+    snapshot: StudySnapshot, top: BestArm
+) -> tuple[Ints, Floats, tuple[Floats, Floats, Floats]]:
+    """Rows and shares of what is best, an arm or a mix, with means and both ends of each."""
+    known = snapshot.arms
+    if top.mix is None or len(top.mix.parts) < 2:
+        low, high = (np.nan if end is None else end for end in top.interval)
+        ends = np.array([top.mean]), np.array([low]), np.array([high])
+        return np.array([known.row_of(top.arm)]), np.ones(1), ends
+    parts = top.mix.parts
+    rows = np.array([known.row_of(part.arm) for part in parts])
+    shares = np.array([part.share for part in parts])
+    return rows, shares, (known.estimates[rows], *known.intervals_of(rows))
+
+
+def _weighed(counts: Floats, values: Floats) -> Floats:
+    """The sums of so many of each; none of something counts nothing, be it unknown or infinite."""
+    return np.asarray(np.where(counts == 0.0, 0.0, counts * values).sum(axis=1))
 
 
 def _products(table: Floats, column: Floats) -> Floats:

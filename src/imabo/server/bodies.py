@@ -9,8 +9,8 @@ from typing import Any, Final, NoReturn, TypeVar
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
+from imabo.server.misfits import misfit
 from imabo.server.problems import Refusal, invalid_request
-from imabo.space.scalars import show
 
 MAX_DEPTH: Final = 32
 
@@ -63,15 +63,14 @@ def checked(model: type[B], value: object, where: str = "the body") -> B:
         >>> checked(AskBody, {"count": 0})
         Traceback (most recent call last):
         imabo.server.problems.Refusal: the body's count is 0: input should be greater than or...
+        >>> checked(AskBody, {"cuont": 2})
+        Traceback (most recent call last):
+        imabo.server.problems.Refusal: the body's cuont is 2: there is no such field, only count...
     """
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        path = ".".join(map(str, first["loc"]))
-        at = f"{where}'s {path}" if path else where
-        why = first["msg"][:1].lower() + first["msg"][1:]
-        raise invalid_request(f"{at[:200]} is {show(first['input'])}", why[:300]) from None
+        raise misfit(model, error, where) from None
 
 
 def parse(body: bytes) -> Any:

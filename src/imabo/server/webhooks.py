@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from imabo.checks import checked_text
 from imabo.documents import stamp, to_datetime
 from imabo.errors import InvalidSetting
+from imabo.event_kinds import checked_kinds
 from imabo.events import listed_document
 from imabo.settings import unfit
 from imabo.stores.base import DeliveryRecord, Store, WebhookRecord
@@ -57,11 +58,13 @@ def make_webhook(
         >>> made.kinds, made.studies, len(made.secret) > 40
         (('drift',), None, True)
     """
+    wanted = checked_names("kinds", kinds)
+    checked_kinds(wanted or ())
     return WebhookRecord(
         id=secrets.token_hex(6),
         url=checked_url(url),
         secret=secrets.token_urlsafe(32) if secret is None else checked_secret(secret),
-        kinds=checked_names("kinds", kinds),
+        kinds=wanted,
         studies=checked_names("studies", studies),
         created_at=at,
     )

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from imabo.engine.declaring import checked_settings
+from imabo.errors import InvalidSetting
 from imabo.server import wire
 from imabo.server.wire import Body, SpacePart
 from imabo.server.wire_control import EXPOSURE, ControlPart, GuardrailPart, RolloutAnswer
 from imabo.server.wire_signals import ObjectivePart, SignalParts
+from imabo.space.scalars import show
 
+_FIXED = ("name", "policy", "oracle", "seed", "revision")
+_ROLLOUT = ("control", "exposure", "guardrail")
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
@@ -59,6 +64,20 @@ class ChangeBody(Body):
     )
     signals: SignalParts | None = None
     objective: ObjectivePart | None = Field(None, description="null to keep no budget or limit")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_change(cls, sent: Any) -> Any:
+        """Say of what a study has, and keeps, why it cannot change here."""
+        for name in _FIXED if isinstance(sent, dict) else ():
+            if name in sent:
+                checked_settings(None, {name: sent[name]})
+        for name in _ROLLOUT if isinstance(sent, dict) else ():
+            if name in sent:
+                why = "control, exposure and guardrail are changed together"
+                fix = "send it with PUT to the study's /control"
+                raise InvalidSetting(f"{name} is {show(sent[name])}", why, fix)
+        return sent
 
 
 class StudyAnswer(BaseModel):

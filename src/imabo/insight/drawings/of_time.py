@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from imabo.insight import palette
@@ -22,6 +23,8 @@ from imabo.insight.snapshot import StudySnapshot
 from imabo.insight.timelines import RewardOverTime, cost, growth, reward
 from imabo.insight.traffic_shares import traffic
 
+_EPOCH = date(1970, 1, 1)
+_DAY_S = 86_400.0
 _ROOM = 2.0  # times the longest delay, up to which the window is drawn
 _NOTICED = "change noticed"
 _OF_ARM = ("rewards of arm ", "rewards of configuration ")
@@ -50,6 +53,7 @@ def draw_reward(
         if estimate is not None and estimate.mean is not None:
             data += band(ends, [estimate.low] * 2, [estimate.high] * 2, f"{name}, 95%", colour)
             data.append(level(estimate.mean, name, colour, *ends))
+    data += _groups(snapshot, along)
     if model.arrivals:
         came = [along.place(one.at, one.pulls) for one in model.arrivals]
         words = [f"configuration {one.arm} ({one.origin})" for one in model.arrivals]
@@ -78,6 +82,35 @@ def draw_reward(
         annotations=notes_at,
     )
     return Drawing(data, made, notes)
+
+
+def _groups(snapshot: StudySnapshot, along: Across) -> list[dict[str, Any]]:
+    """Tuned and control as two lines, by day: the milestones do not tell them apart, the lift does.
+
+    On the first day, their means so far.
+    """
+    lift = snapshot.lift
+    if lift is None:
+        return []
+    days = list(lift.by_day.items())
+    sides = (
+        ("tuned", palette.GREEN, [one.tuned_mean for _, one in days], lift.tuned_mean),
+        ("control", palette.OLIVE, [one.control_mean for _, one in days], lift.control_mean),
+    )
+    if len(days) < 2:
+        return [
+            level(now, f"{name}, so far", colour, along.start, along.end)
+            for name, colour, _, now in sides
+            if now is not None
+        ]
+    first, last = float(snapshot.history.at[0]), float(snapshot.history.at[-1])
+    noons = [(day - _EPOCH).days * _DAY_S + _DAY_S / 2 for day, _ in days]
+    times = [min(max(noon, first), last) for noon in noons]  # of days that are not whole
+    x = along.places(list(times), list(snapshot.history.pulls_at(times)))
+    return [
+        line(x, means, f"{name}, by day", colour) | {"mode": "lines+markers"}
+        for name, colour, means, _ in sides
+    ]
 
 
 def _marks(

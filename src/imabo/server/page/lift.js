@@ -23,7 +23,10 @@ export class LiftTable {
     const text = JSON.stringify(lift);
     if (lift === null || text === this.shown) return;
     this.shown = text;
-    setText(this.words, "Tuned minus control, with intervals that hold at every moment. Days are UTC; a day on its own says less than all of them.");
+    const intervals = lift.method === "asymptotic"
+      ? "approximate (asymptotic) intervals, because rewards have no range"
+      : "intervals that hold at every moment";
+    setText(this.words, `Tuned minus control, with ${intervals}. Days are UTC; a day on its own says less than all of them.`);
     const days = lift.by_day.slice(-DAYS).reverse();
     const last = lift.last.n_tuned + lift.last.n_control;
     this.table.querySelector("tbody").replaceChildren(...tableRows(HEADS, [

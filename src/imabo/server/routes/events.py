@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from imabo.event_kinds import checked_kinds
 from imabo.events import events_page
 from imabo.server.access import require_all
 from imabo.server.context import Context, in_thread, respond
@@ -35,6 +36,6 @@ async def all_events(context: Context) -> Response:
 def _page(store: Store, query: EventsQuery, study: str | None = None) -> dict[str, Any]:
     if query.after is not None and query.before is not None:
         raise invalid_request("the query has after and before", "a page has one end", "drop one")
-    kinds = [kind for kind in (query.kind or "").split(",") if kind]
+    kinds = checked_kinds(kind for kind in (query.kind or "").split(",") if kind)
     ends = {"after": query.after, "before": query.before}
     return events_page(store, study, **ends, kinds=kinds, limit=query.limit)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from imabo.event_kinds import checked_kinds
 from imabo.server import webhooks
 from imabo.server.access import require_all
 from imabo.server.context import Context, in_thread, respond
@@ -58,6 +59,7 @@ async def change_webhook(context: Context) -> Response:
         changes["secret"] = webhooks.checked_secret(body.secret)
     for name in {"kinds", "studies"} & body.model_fields_set:
         changes[name] = webhooks.checked_names(name, getattr(body, name))
+    checked_kinds(changes.get("kinds") or (), known=known.kinds or ())
     changed = replace(known, **changes)
     now = context.parts.registry.clock()
     if changed != known:

@@ -147,6 +147,15 @@ class LoopCases(StudyCases):
             with refused(study, UnknownPull, pull_id):
                 study.pull(pull_id)
 
+    def test_a_pull_in_the_place_of_its_id_is_told_so(self, study: Study) -> None:
+        """The mistake that is made most often gets a hint."""
+        pull = study.ask()
+        wrong: Any = pull
+        for call in (lambda: study.tell(wrong, 0.5), lambda: study.pull(wrong)):
+            with refused(study, UnknownPull, pull.id) as caught:
+                call()
+            assert caught.value.fix == "pass pull.id"
+
     def test_variants_of_an_id_and_ids_of_other_studies_are_unknown(
         self, make_study: MakeStudy
     ) -> None:
