@@ -17,10 +17,11 @@ from starlette.types import Receive, Scope, Send
 from imabo.gateway.answering import document, refused
 from imabo.gateway.asking import Studies
 from imabo.gateway.feedback import Feedback
+from imabo.gateway.guarding import Guard
 from imabo.gateway.keeping import Lines
 from imabo.gateway.mapping import CHAT, EMBEDDINGS
 from imabo.gateway.own import OwnStudies
-from imabo.gateway.relay import Guard, Parts, Relay
+from imabo.gateway.relay import Parts, Relay
 from imabo.gateway.remote import RemoteStudies
 from imabo.gateway.settings import PREFIX, GatewaySettings
 from imabo.gateway.upstream import Upstreams

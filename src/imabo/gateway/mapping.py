@@ -191,6 +191,18 @@ def check_route(route: Route, space: Space, settings: GatewaySettings) -> None:
             )
 
 
+def check_on_error(route: Route, ends: tuple[float, float] | None) -> None:
+    """Refuse a reward of failures that the study would not take."""
+    value = route.on_error
+    if value is None or value is False or ends is None or ends[0] <= value <= ends[1]:
+        return
+    raise InvalidSetting(
+        f"routes.{route.name}.on_error is {value:g}",
+        f"rewards of study {route.study!r} are from {ends[0]:g} to {ends[1]:g}",
+        f"write {ends[0]:g}, or leave it out",
+    )
+
+
 def _values(space: Space, parameter: str) -> tuple[Any, ...]:
     found = space.parameters[parameter]
     return tuple(found.choices) if isinstance(found, Choice) else ()

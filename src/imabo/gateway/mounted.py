@@ -15,9 +15,10 @@ from imabo.engine.requests import Request, Reward
 from imabo.errors import ImaboError, InvalidSetting, UnknownStudy
 from imabo.gateway.answering import refused, refused_by_imabo
 from imabo.gateway.app import Gateway
-from imabo.gateway.asking import Studies, unknown_pull
-from imabo.gateway.mapping import Asked, check_route
-from imabo.gateway.relay import Guard, requests
+from imabo.gateway.asking import Declared, Studies, unknown_pull
+from imabo.gateway.guarding import Guard
+from imabo.gateway.mapping import Asked, check_on_error, check_route
+from imabo.gateway.relay import requests
 from imabo.gateway.settings import GatewaySettings, Route, read_settings
 from imabo.server.access import may_see, require_role
 from imabo.server.context import Parts, in_thread
@@ -44,7 +45,9 @@ def check(path: str, store: Store) -> None:
     settings = read_settings(path, is_mounted=True)
     for route in settings.routes.values():
         try:
-            check_route(route, Study.open(route.study, store=store).space, settings)
+            study = Study.open(route.study, store=store)
+            check_route(route, study.space, settings)
+            check_on_error(route, study.reward_range)
         except UnknownStudy as error:
             what = f"routes.{route.name}.study is {route.study!r}"
             raise InvalidSetting(what, error.what, "create it first: imabo create FILE") from None
@@ -119,10 +122,12 @@ class ServiceStudies(Studies):
         self._parts.metrics.n_rewards += 1
         return name
 
-    def declared(self, study: str) -> frozenset[str]:
-        """The names of its signals."""
+    def declared(self, study: str) -> Declared:
+        """Its signals and the ends of its rewards."""
         found = self._parts.registry.opened(study)
-        return frozenset() if found is None else frozenset(found.signals)
+        return (
+            Declared() if found is None else Declared(frozenset(found.signals), found.reward_range)
+        )
 
     async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
         """Report signals, in one transaction with what else waits for the study."""

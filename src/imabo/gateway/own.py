@@ -12,7 +12,7 @@ from imabo.arms import Pull
 from imabo.engine.requests import Asked as AskedPulls
 from imabo.engine.requests import Request, Reward
 from imabo.errors import ImaboError, UnknownStudy
-from imabo.gateway.asking import Gatherer, Studies, signals_of
+from imabo.gateway.asking import Declared, Gatherer, Studies
 from imabo.gateway.mapping import Asked
 from imabo.gateway.settings import GatewaySettings, Route
 from imabo.stores import open_store
@@ -37,7 +37,7 @@ class OwnStudies(Studies):
             except UnknownStudy as error:
                 raise self._unknown(name, error) from None
             self._studies[name] = study
-            self._check(name, study.space)
+            self._check(name, study.space, self.declared(name))
             self._gatherers[name] = Gatherer(self._asking(name))
 
     async def ask(self, route: Route, asked: Asked) -> Pull:
@@ -75,9 +75,10 @@ class OwnStudies(Studies):
 
         return await self._tell_each(pull_id, one, None)
 
-    def declared(self, study: str) -> frozenset[str]:
-        """The names of its signals."""
-        return signals_of({"signals": self._studies[study].signals})
+    def declared(self, study: str) -> Declared:
+        """Its signals and the ends of its rewards."""
+        own = self._studies[study]
+        return Declared(frozenset(own.signals), own.reward_range)
 
     async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
         """Report signals in one transaction."""

@@ -20,7 +20,7 @@ from imabo.documents import RETRY_PREFIX
 from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request, Reward
 from imabo.errors import ImaboError, InvalidSetting, Unavailable, UnknownStudy
-from imabo.gateway.asking import Gatherer, Studies, signals_of
+from imabo.gateway.asking import Declared, Gatherer, Studies
 from imabo.gateway.connections import Connections, Headers, NoAnswer
 from imabo.gateway.mapping import Asked
 from imabo.gateway.settings import GatewaySettings, Route
@@ -32,6 +32,7 @@ _LOOK_SOON_S: Final = 2.0  # where it could not be looked at
 _CLIENT_S: Final = 5.0  # that one attempt to deliver a reward may take
 _AT_ONCE: Final = 3  # calls of a route to imabo
 _PLAIN: Final = Asked(None, None)
+_NOTHING: Final = Declared()  # is known of a study that could not be looked at yet
 
 _log: Final = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class RemoteStudies(Studies):
         self._studies: dict[str, AsyncRemoteStudy] = {}
         self._gatherers: dict[str, Gatherer] = {}
         self._tokens: dict[str, str] = {}
-        self._declared: dict[str, frozenset[str]] = {}
+        self._declared: dict[str, Declared] = {}
         self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -74,9 +75,10 @@ class RemoteStudies(Studies):
     async def _look_at(self, name: str) -> None:
         study = await self._client.open(name)
         facts = await study.facts()
-        self._check(name, facts.space)
+        declared = Declared(frozenset(facts.signals or ()), facts.reward_range)
+        self._check(name, facts.space, declared)
         self._studies[name] = study
-        self._declared[name] = signals_of(facts.document)
+        self._declared[name] = declared
 
     async def _look(self) -> None:
         """Follow what studies declare, and check routes that could not be checked at the start."""
@@ -149,9 +151,9 @@ class RemoteStudies(Studies):
         first = self._tokens.get(pull_id.rpartition("-")[0])
         return await self._tell_each(pull_id, one, first)
 
-    def declared(self, study: str) -> frozenset[str]:
-        """The names of its signals, as they were a moment ago."""
-        return self._declared.get(study, frozenset())
+    def declared(self, study: str) -> Declared:
+        """Its signals and the ends of its rewards, as they were a moment ago."""
+        return self._declared.get(study, _NOTHING)
 
     async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
         """Report signals in one call."""

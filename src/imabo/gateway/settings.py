@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from imabo.errors import InvalidSetting
 from imabo.gateway.tables import Table, read_toml
+from imabo.settings import is_number
 from imabo.space.scalars import show
 from imabo.spelling import closest
 
@@ -93,6 +94,7 @@ class Route:
     model: Target | None = None  # where no parameter chooses one
     fallback: Target | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
+    on_error: float | bool | None = None  # None: the lowest, where the fallback answered
     ask_usage: bool = False
 
 
@@ -297,6 +299,7 @@ def _route(name: str, table: Table, settings: GatewaySettings) -> Route:
         model=_target(table, "model", settings) if "model" in table else None,
         fallback=_target(table, "fallback", settings) if "fallback" in table else None,
         scores=_scores(table.table("scores")),
+        on_error=_on_error(table),
         ask_usage=table.flag("ask_usage", False),
     )
     for known in ("model", "fallback"):
@@ -360,6 +363,16 @@ def _scores(table: Table) -> dict[str, float]:
         why = "they are the weights of a mean"
         raise InvalidSetting(f"{table.place} are all 0", why, "give one of them a weight")
     return weights
+
+
+def _on_error(table: Table) -> float | bool | None:
+    value = table.take("on_error")
+    if value is None or value is False:
+        return value
+    if isinstance(value, bool) or not is_number(value):
+        why = "it must be a reward, or false for none"
+        raise table.wrong("on_error", why, "leave it out for the lowest, or write 0.0, say")
+    return float(value)
 
 
 def _insertion(table: Table, kind: str, modes: tuple[str, ...]) -> Insertion | None:
