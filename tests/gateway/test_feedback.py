@@ -170,13 +170,15 @@ def test_what_a_request_took_and_cost_is_told_as_signals(
                 assert first.signals == {}, "what broke off has no latency"
                 break
             answer = gateway.chat("imabo/metered", stream=is_stream)
-            # A stream says what it used only when it is asked to.
-            wanted = names[:2] if is_stream else names
+            # A stream is asked for its count; who did not ask for it does not see that.
+            assert ('"usage"' in answer.text) is not is_stream
+            assert not is_stream or answer.text.endswith("}\n\ndata: [DONE]\n\n")
             pull_id, until = answer.headers["x-imabo-pull"], time.monotonic() + 60.0
-            while len(metered.pull(pull_id).signals) < len(wanted) and time.monotonic() < until:
+            while len(metered.pull(pull_id).signals) < len(names) and time.monotonic() < until:
                 time.sleep(0.02)
             told = metered.pull(pull_id).signals
-            assert tuple(sorted(told)) == tuple(sorted(wanted))
+            assert sorted(told) == sorted(names)
             assert 0.0 < told["first_token_s"] <= told["latency_s"] < 10.0
-            assert is_stream or told["cost"] == pytest.approx(0.02)
-            assert is_stream or [told[name] for name in names[3:]] == [15.0, 10.0, 5.0]
+            n_out = 6.0 if is_stream else 5.0
+            assert told["cost"] == pytest.approx(0.01 + 0.002 * n_out)
+            assert [told[name] for name in names[3:]] == [10.0 + n_out, 10.0, n_out]

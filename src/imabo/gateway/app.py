@@ -40,9 +40,11 @@ def make_app(settings: GatewaySettings) -> Gateway:
     return Gateway(settings, studies_of(settings))
 
 
-def studies_of(settings: GatewaySettings) -> Studies:
-    """The studies at the place that the file names."""
-    return OwnStudies(settings) if settings.url is None else RemoteStudies(settings)
+def studies_of(settings: GatewaySettings, looked: Studies | None = None) -> Studies:
+    """The studies at the place that the file names; ``looked`` has compared them already."""
+    if settings.url is None:
+        return OwnStudies(settings)
+    return RemoteStudies(settings, looked if isinstance(looked, RemoteStudies) else None)
 
 
 class Gateway:

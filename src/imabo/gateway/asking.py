@@ -18,8 +18,10 @@ from imabo.client.reports import Trouble
 from imabo.defaults import default_pull
 from imabo.engine.requests import Reward
 from imabo.errors import ImaboError, InvalidSetting, UnknownPull, UnknownStudy
-from imabo.gateway.mapping import Asked, check_on_error, check_route
+from imabo.gateway.mapping import Asked, check_on_error, check_route, doubts_of
 from imabo.gateway.settings import GatewaySettings, Route
+from imabo.objective import Objective
+from imabo.space import Space
 from imabo.space.scalars import show
 
 _MOST: Final = 1000  # asks, or reports of signals, that go together
@@ -47,6 +49,7 @@ class Studies(ABC):
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self._names = list(dict.fromkeys(route.study for route in settings.routes.values()))
+        self.doubts: list[str] = []  # what was found when routes and studies were compared
         self._trouble, self._untold = Trouble(), Trouble()
         self._noted: dict[str, dict[str, Reward]] = {}  # study -> pull -> what to tell of it
         self._telling: dict[str, asyncio.Task[None]] = {}
@@ -140,11 +143,18 @@ class Studies(ABC):
 
     # --- for those who make one -----------------------------------------------------------------
 
-    def _check(self, name: str, space: Any, declared: Declared) -> None:
+    def _check(
+        self, name: str, space: Space, declared: Declared, objective: Objective | None
+    ) -> None:
+        """Refuse routes that do not fit a study, and say which budgets cannot be kept."""
         for route in self._settings.routes.values():
             if route.study == name:
                 check_route(route, space, self._settings)
                 check_on_error(route, declared.reward_range)
+                for doubt in doubts_of(route, space, objective, self._settings):
+                    if doubt not in self.doubts:
+                        self.doubts.append(doubt)
+                        _log.warning("%s", doubt)
 
     def _unknown(self, name: str, error: UnknownStudy) -> InvalidSetting:
         routes = [one.name for one in self._settings.routes.values() if one.study == name]

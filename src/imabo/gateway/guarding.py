@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hmac
+from typing import Final
 
 from starlette.responses import Response
 from starlette.types import Scope
 
 from imabo.gateway.answering import refused
+from imabo.server.dispatch import require_local
+from imabo.server.problems import Refusal
+
+_PLACES: Final = frozenset((b"host", b"origin"))
 
 
 class Guard:
@@ -29,3 +34,19 @@ class Guard:
     def allows(self, scope: Scope, study: str | None = None) -> bool:
         """Whether a caller may use a study's routes; with None, models by their own names."""
         return True
+
+
+class LocalGuard(Guard):
+    """For a gateway without a key on this machine: its programs may use it, a web page may not."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    async def refusal(self, scope: Scope) -> Response | None:
+        """What is answered to what a page elsewhere made a browser on this machine send."""
+        seen = {n: value.decode("latin-1") for n, value in scope["headers"] if n in _PLACES}
+        try:
+            require_local(seen.get(b"host"), seen.get(b"origin"))
+        except Refusal as error:
+            return refused(error.status, error.code, str(error))
+        return None

@@ -17,12 +17,14 @@ from imabo.gateway.answering import refused, refused_by_imabo
 from imabo.gateway.app import Gateway
 from imabo.gateway.asking import Declared, Studies, unknown_pull
 from imabo.gateway.guarding import Guard
-from imabo.gateway.mapping import Asked, check_on_error, check_route
+from imabo.gateway.mapping import Asked, check_on_error, check_route, doubts_of
 from imabo.gateway.relay import requests
+from imabo.gateway.serving import share_log
 from imabo.gateway.settings import GatewaySettings, Route, read_settings
 from imabo.server.access import may_see, require_role
 from imabo.server.context import Parts, in_thread
 from imabo.server.dispatch import require_local
+from imabo.server.logs import log
 from imabo.server.problems import Refusal
 from imabo.server.settings import is_loopback
 from imabo.stores.base import Store
@@ -35,6 +37,7 @@ _HEADERS: Final = frozenset((b"authorization", b"host", b"origin"))
 def mounted(path: str, parts: Parts) -> Gateway:
     """The gateway of a file, on the studies of a running service."""
     settings = read_settings(path, is_mounted=True)
+    share_log()
     requests.disabled = parts.settings.log_format != "json"
     guard = ServiceGuard(parts) if settings.own_key is None else None
     return Gateway(settings, ServiceStudies(settings, parts), guard)
@@ -48,6 +51,8 @@ def check(path: str, store: Store) -> None:
             study = Study.open(route.study, store=store)
             check_route(route, study.space, settings)
             check_on_error(route, study.reward_range)
+            for doubt in doubts_of(route, study.space, study.objective, settings):
+                log.warning("%s", doubt)
         except UnknownStudy as error:
             what = f"routes.{route.name}.study is {route.study!r}"
             raise InvalidSetting(what, error.what, "create it first: imabo create FILE") from None

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from imabo.arms import Pull
 from imabo.engine.requests import Asked as AskedPulls
 from imabo.engine.requests import Request, Reward
-from imabo.errors import ImaboError, UnknownStudy
+from imabo.errors import ImaboError, InvalidSetting, UnknownStudy
 from imabo.gateway.asking import Declared, Gatherer, Studies
 from imabo.gateway.mapping import Asked
 from imabo.gateway.settings import GatewaySettings, Route
@@ -30,6 +31,9 @@ class OwnStudies(Studies):
 
     async def start(self) -> None:
         """Open the studies."""
+        if not self._names:
+            return
+        self._require_file()
         self._store = await asyncio.to_thread(open_store, self._settings.store)
         for name in self._names:
             try:
@@ -37,8 +41,19 @@ class OwnStudies(Studies):
             except UnknownStudy as error:
                 raise self._unknown(name, error) from None
             self._studies[name] = study
-            self._check(name, study.space, self.declared(name))
+            self._check(name, study.space, self.declared(name), study.objective)
             self._gatherers[name] = Gatherer(self._asking(name))
+
+    def _require_file(self) -> None:
+        """Refuse a database that is not there: to open it would make an empty one."""
+        store = self._settings.store or ""
+        path = store.removeprefix("sqlite:///")
+        if path != store and path and not Path(path).exists():
+            raise InvalidSetting(
+                f"imabo.store is {store!r}",
+                "there is no such file, so none of the studies",
+                f"correct it, or create them first: imabo create FILE --store {store}",
+            )
 
     async def ask(self, route: Route, asked: Asked) -> Pull:
         """A pull, or the default."""

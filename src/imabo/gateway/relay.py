@@ -23,7 +23,7 @@ from imabo.gateway.breaking import Breakers
 from imabo.gateway.connections import Headers
 from imabo.gateway.guarding import Guard
 from imabo.gateway.keeping import Lines
-from imabo.gateway.mapping import CHAT, EMBEDDINGS, Asked, asked_of, request_of
+from imabo.gateway.mapping import CHAT, COUNTED, EMBEDDINGS, Asked, asked_of, request_of
 from imabo.gateway.served import Reply, Serving
 from imabo.gateway.settings import PREFIX, GatewaySettings, Route, Target
 from imabo.gateway.streams import Events, usage_of
@@ -211,7 +211,7 @@ class Relay:
         if reply.has_failed and route.fallback is not None:
             second = request_of(
                 route, route.default, self._path, text, document, self._parts.settings,
-                target=route.fallback,
+                target=route.fallback, counts=self._counts(route),
             )  # fmt: skip
             instead = Serving(route, serving.pull, second, time.monotonic(), "fallback")
             if n_times := self._parts.saved.add(1):
@@ -226,13 +226,18 @@ class Relay:
     async def _decide(self, route: Route, text: str, document: Mapping[str, Any]) -> Serving:
         asked, settings = asked_of(document), self._parts.settings
         pull = await self._parts.studies.ask(route, asked)
+        said, counts = (self._path, text, document, settings), self._counts(route)
         try:
-            sent = request_of(route, pull.config, self._path, text, document, settings)
+            sent = request_of(route, pull.config, *said, counts=counts)
         except InvalidConfig as error:
             pull = self._parts.studies.default(route, Asked(None, None), error)
-            sent = request_of(route, pull.config, self._path, text, document, settings)
+            sent = request_of(route, pull.config, *said, counts=counts)
         served = "arm" if pull.arm else "default"
         return Serving(route, pull, sent, time.monotonic(), served)
+
+    def _counts(self, route: Route) -> bool:
+        """Whether the study wants to know how many tokens there were."""
+        return not COUNTED.isdisjoint(self._parts.studies.declared(route.study).signals)
 
     async def _reply(self, serving: Serving, scope: Scope) -> Reply:
         """The whole answer, or the first piece of a stream: until then it may be made again."""
@@ -289,7 +294,8 @@ class Relay:
     async def _pass_events(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer = reply.answer
         is_read = answer.is_plain and answer.is_stream
-        events = Events(self._id(serving, answer) if is_read else None)
+        new_id = self._id(serving, answer) if is_read else None
+        events = Events(new_id, hides_usage=is_read and serving.sent.hides_usage)
         status, kept = answer.status, bytearray()
         most = 0 if self._parts.bodies is None else self._parts.settings.max_answer_bytes
         try:

@@ -25,6 +25,7 @@ from imabo.gateway.connections import Connections, Headers, NoAnswer
 from imabo.gateway.mapping import Asked
 from imabo.gateway.settings import GatewaySettings, Route
 from imabo.gateway.upstream import verify
+from imabo.objective import Objective
 
 _START_S: Final = 3.0  # to look at the studies before the first request
 _LOOK_EVERY_S: Final = 30.0  # at what a study declares by now
@@ -38,10 +39,16 @@ _log: Final = logging.getLogger(__name__)
 
 
 class RemoteStudies(Studies):
-    """Studies of a service: an ask has a deadline and a breaker, a reward the client's outbox."""
+    """Studies of a service: an ask has a deadline and a breaker, a reward the client's outbox.
 
-    def __init__(self, settings: GatewaySettings) -> None:
+    Args:
+        settings: What the file says.
+        looked: Others that looked at the same studies a moment ago, so that these need not.
+    """
+
+    def __init__(self, settings: GatewaySettings, looked: RemoteStudies | None = None) -> None:
         super().__init__(settings)
+        self._looked = looked
         self._client = AsyncClient(
             settings.url or "",
             key=settings.key,
@@ -60,23 +67,35 @@ class RemoteStudies(Studies):
         """Open the studies; a service that is away is no reason not to start."""
         for name in self._names:
             self._studies[name] = self._client.study(name)
-            try:
-                async with asyncio.timeout(_START_S):
-                    await self._look_at(name)
-            except UnknownStudy as error:
-                raise self._unknown(name, error) from None
-            except (Unavailable, TimeoutError) as error:
-                words = f"study {name!r} cannot be looked at, so its routes are not checked yet"
-                _log.warning("%s: %s", words, error or f"no answer within {_START_S:g} s")
+        if self._looked is None:
+            # All at once: one that does not answer must not make the start longer by each study.
+            looks = [self._look_first(name) for name in self._names]
+            for error in await asyncio.gather(*looks, return_exceptions=True):
+                if error is not None:
+                    raise error
+        else:
+            self._declared, self.doubts = dict(self._looked._declared), self._looked.doubts
         for route in self._settings.routes.values():
             self._gatherers[route.name] = Gatherer(self._plain(route), _AT_ONCE)
         self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look_first(self, name: str) -> None:
+        try:
+            async with asyncio.timeout(_START_S):
+                await self._look_at(name)
+        except UnknownStudy as error:
+            raise self._unknown(name, error) from None
+        except (Unavailable, TimeoutError) as error:
+            words = f"study {name!r} cannot be looked at, so its routes are not checked yet"
+            _log.warning("%s: %s", words, str(error) or f"no answer within {_START_S:g} s")
 
     async def _look_at(self, name: str) -> None:
         study = await self._client.open(name)
         facts = await study.facts()
         declared = Declared(frozenset(facts.signals or ()), facts.reward_range)
-        self._check(name, facts.space, declared)
+        said = facts.document.get("objective")
+        objective = None if said is None else Objective.restore(said)
+        self._check(name, facts.space, declared, objective)
         self._studies[name] = study
         self._declared[name] = declared
 

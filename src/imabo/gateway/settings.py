@@ -95,7 +95,7 @@ class Route:
     fallback: Target | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     on_error: float | bool | None = None  # None: the lowest, where the fallback answered
-    ask_usage: bool = False
+    ask_usage: bool | None = None  # None: where the study declares what is counted from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,9 +300,9 @@ def _route(name: str, table: Table, settings: GatewaySettings) -> Route:
         fallback=_target(table, "fallback", settings) if "fallback" in table else None,
         scores=_scores(table.table("scores")),
         on_error=_on_error(table),
-        ask_usage=table.flag("ask_usage", False),
+        ask_usage=table.flag("ask_usage", False) if "ask_usage" in table else None,
     )
-    for known in ("model", "fallback"):
+    for known in ("model", "fallback", "ask_usage"):
         table.take(known)
     if ("model" in fields) == (route.model is not None):
         raise InvalidSetting(
