@@ -100,6 +100,16 @@ def test_what_is_wrong_is_said(path: str, value: object, words: str) -> None:
     assert UPSTREAM_KEY.replace("-", "") not in str(refused.value)
 
 
+def test_the_routes_of_a_study_weigh_scores_the_same_way() -> None:
+    file = file_of("http://127.0.0.1:1", "http://127.0.0.1:1")
+    same = file["routes"]["answers"]
+    file["routes"]["same"], file["routes"]["silent"] = same, same | {"scores": {}}
+    assert settings_of(Table("", file), ENVIRON).weights("answers") == {"right": 3.0, "polite": 1.0}
+    file["routes"]["other"] = same | {"scores": {"right": 1.0, "polite": 1.0}}
+    with pytest.raises(InvalidSetting, match=r"other.scores are not those of routes.answers"):
+        settings_of(Table("", file), ENVIRON)
+
+
 def test_a_password_of_the_store_is_not_shown() -> None:
     settings = read(imabo={"store": "postgresql://imabo:pw-5510@db/imabo?password=pw-5510"})
     assert summary(settings)["imabo"] == "postgresql://...@db/imabo?password=..."

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from imabo.arms import Pull
@@ -63,12 +62,16 @@ class Studies(ABC):
         """A pull of the route's study; the default's where none comes in time."""
 
     @abstractmethod
-    async def tell(self, pull_id: str, reward: float) -> str:
-        """Report a reward, and say whose it was: the study's name."""
-
     async def study_of(self, pull_id: str) -> str | None:
-        """The study of a pull, where that can be known without a call."""
-        return None
+        """The study of a pull; None where that cannot be known now. ``UnknownPull`` of no study."""
+
+    @abstractmethod
+    async def require(self, study: str, pull_id: str) -> None:
+        """Raise ``UnknownPull`` where a study has no such pull."""
+
+    @abstractmethod
+    async def tell(self, study: str | None, told: Reward) -> None:
+        """Report a reward and signals of a pull, all of it or nothing."""
 
     @abstractmethod
     def declared(self, study: str) -> Declared:
@@ -89,16 +92,6 @@ class Studies(ABC):
         return default_pull(dict(route.default), asked.context, key=asked.key)
 
     # --- signals --------------------------------------------------------------------------------
-
-    async def signal(self, study: str, pull_id: str, values: Mapping[str, float]) -> list[str]:
-        """Tell those signals of a pull that its study declares, at once; their names."""
-        declared = self.declared(study).signals
-        told = {name: values[name] for name in values if name in declared}
-        if told:
-            (error,) = await self.report(study, [Reward(None, pull_id, signals=told)])
-            if error is not None:
-                raise error
-        return list(told)
 
     def note(
         self, study: str, pull_id: str, values: Mapping[str, float], reward: float | None = None
@@ -160,17 +153,6 @@ class Studies(ABC):
         routes = [one.name for one in self._settings.routes.values() if one.study == name]
         what = f"routes.{routes[0]}.study is {show(name)}"
         return InvalidSetting(what, error.what, "create it first: imabo create FILE")
-
-    async def _tell_each(
-        self, pull_id: str, tell: Callable[[str], Awaitable[None]], first: str | None
-    ) -> str:
-        """Find the study of a pull: only one of them takes it."""
-        names = sorted(self._names, key=lambda name: name != first)
-        for name in names:
-            with suppress(UnknownPull):
-                await tell(name)
-                return name
-        raise unknown_pull(pull_id)
 
 
 def unknown_pull(pull_id: str) -> UnknownPull:

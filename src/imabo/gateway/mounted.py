@@ -110,22 +110,26 @@ class ServiceStudies(Studies):
         self._parts.metrics.n_asks += 1
         return answer.pulls[0]
 
-    async def study_of(self, pull_id: str) -> str | None:
-        """The study of a pull; None where no route has it."""
+    async def study_of(self, pull_id: str) -> str:
+        """The study of a pull, which is open then."""
         token, registry = pull_id.rpartition("-")[0], self._parts.registry
         name = registry.known(token) or await in_thread(registry.find, token)
-        return name if name in self._names else None
-
-    async def tell(self, pull_id: str, reward: float) -> str:
-        """Report a reward."""
-        name = await self.study_of(pull_id)
-        if name is None:
+        if name is None or name not in self._names:
             raise unknown_pull(pull_id)
-        (error,) = await self._parts.commits.tell(name, [(pull_id, reward)])
+        if registry.opened(name) is None:
+            await in_thread(registry.study, name)
+        return name
+
+    async def require(self, study: str, pull_id: str) -> None:
+        """Look for the pull."""
+        await in_thread(lambda: self._parts.registry.study(study).pull(pull_id))
+
+    async def tell(self, study: str | None, told: Reward) -> None:
+        """Report a reward and signals."""
+        (error,) = await self.report(study or await self.study_of(told.pull_id or ""), [told])
         if error is not None:
             raise error
-        self._parts.metrics.n_rewards += 1
-        return name
+        self._parts.metrics.n_rewards += told.reward is not None
 
     def declared(self, study: str) -> Declared:
         """Its signals and the ends of its rewards."""

@@ -19,8 +19,8 @@ from imabo.client.study import AsyncRemoteStudy
 from imabo.documents import RETRY_PREFIX
 from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request, Reward
-from imabo.errors import ImaboError, InvalidSetting, Unavailable, UnknownStudy
-from imabo.gateway.asking import Declared, Gatherer, Studies
+from imabo.errors import ImaboError, InvalidSetting, Unavailable, UnknownPull, UnknownStudy
+from imabo.gateway.asking import Declared, Gatherer, Studies, unknown_pull
 from imabo.gateway.connections import Connections, Headers, NoAnswer
 from imabo.gateway.mapping import Asked
 from imabo.gateway.settings import GatewaySettings, Route
@@ -161,14 +161,29 @@ class RemoteStudies(Studies):
             deadline_s=left_s,
         )
 
-    async def tell(self, pull_id: str, reward: float) -> str:
-        """Report a reward."""
+    async def study_of(self, pull_id: str) -> str | None:
+        """The study of a pull: asked for once, since an id starts with what is its study's own."""
+        token = pull_id.rpartition("-")[0]
+        for name in () if token in self._tokens else self._names:
+            try:
+                await self.require(name, pull_id)
+            except UnknownPull:
+                continue
+            except Unavailable:
+                return None
+            self._tokens[token] = name
+        if token not in self._tokens:
+            raise unknown_pull(pull_id)
+        return self._tokens[token]
 
-        async def one(name: str) -> None:
-            await self._studies[name].tell(pull_id, reward)
+    async def require(self, study: str, pull_id: str) -> None:
+        """Look for the pull."""
+        await self._studies[study].pull(pull_id)
 
-        first = self._tokens.get(pull_id.rpartition("-")[0])
-        return await self._tell_each(pull_id, one, first)
+    async def tell(self, study: str | None, told: Reward) -> None:
+        """Report a reward and signals; what is kept for later goes by the id alone."""
+        one = self._studies[study or self._names[0]]
+        await one.tell(told.pull_id, told.reward, signals=told.signals)
 
     def declared(self, study: str) -> Declared:
         """Its signals and the ends of its rewards, as they were a moment ago."""

@@ -139,6 +139,11 @@ class GatewaySettings:
             return self.routes[name]
         return next((one for one in self.routes.values() if one.study == name), None)
 
+    def weights(self, study: str) -> Mapping[str, float]:
+        """The weights of partial scores that the routes of a study have; empty without any."""
+        found = (one.scores for one in self.routes.values() if one.study == study and one.scores)
+        return next(found, {})
+
     def target(self, model: object) -> Target | None:
         """The upstream that has a model: by its name, or by ``upstream/name``."""
         if not isinstance(model, str):
@@ -226,6 +231,7 @@ def settings_of(
     routes = {
         name: _route(name, table, settings) for name, table in file.table("routes").tables().items()
     }
+    _check_weights(routes)
     for table in (imabo, gateway, file):
         table.end()
     return replace(settings, routes=routes)
@@ -363,6 +369,19 @@ def _scores(table: Table) -> dict[str, float]:
         why = "they are the weights of a mean"
         raise InvalidSetting(f"{table.place} are all 0", why, "give one of them a weight")
     return weights
+
+
+def _check_weights(routes: Mapping[str, Route]) -> None:
+    """Feedback names a pull, not a route: the routes of a study must weigh scores the same way."""
+    first: dict[str, Route] = {}
+    for route in routes.values():
+        other = first.setdefault(route.study, route) if route.scores else route
+        if other.scores != route.scores:
+            raise InvalidSetting(
+                f"routes.{route.name}.scores are not those of routes.{other.name}",
+                f"both are routes of study {route.study!r}, and feedback does not say which it was",
+                "give both the same weights, or leave one of them out",
+            )
 
 
 def _on_error(table: Table) -> float | bool | None:
