@@ -149,7 +149,8 @@ def test_no_comment_is_lost_and_none_of_an_unknown_pull_is_kept(telling: Told) -
             answer = telling.tell(unknown, **said)
             assert answer.status_code == 404
             assert "kept" not in answer.json()
-    for nothing in ({"reward": None}, {"scores": {}}, {"comment": ""}):
+    empty: list[dict[str, Any]] = [{"reward": None}, {"scores": {}}, {"comment": ""}]
+    for nothing in empty:
         assert telling.tell(completion, **nothing).status_code == 422
     assert len(telling.comments()) == 4
 

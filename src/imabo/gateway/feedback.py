@@ -130,7 +130,9 @@ def _with_kept(response: Response, done: Mapping[str, Any]) -> Response:
     """A refusal that says whether the comment was kept all the same."""
     if "kept" not in done:
         return response
-    answer = document({**json.loads(response.body), "kept": done["kept"]}, response.status_code)
+    answer = document(
+        {**json.loads(bytes(response.body)), "kept": done["kept"]}, response.status_code
+    )
     if "retry-after" in response.headers:
         answer.headers["retry-after"] = response.headers["retry-after"]
     return answer
