@@ -16,9 +16,13 @@ import httpx
 import pytest
 
 from imabo import Client, Signal
+from imabo.gateway.app import studies_of
 from imabo.gateway.connections import Connection
 from imabo.gateway.served import Reply, Serving
+from imabo.gateway.serving import look
+from imabo.gateway.settings import settings_of
 from imabo.gateway.streams import Events
+from imabo.gateway.tables import Table
 from imabo.gateway.watching import Watch
 from tests.gateway.conftest import UPSTREAM_KEY, Gateway, file_of
 from tests.gateway.upstream import Stub
@@ -69,11 +73,14 @@ def test_with_a_fallback_it_answers_once_and_no_arm_is_credited(
     assert "the fallback answered" in told.json()["why"]
     with gateway.client() as client:
         study = client.open("one")
-        pull = study.pull(answer.headers["x-imabo-pull"].removeprefix("default-"))
-        assert pull.reward is None
+        pull_id = answer.headers["x-imabo-pull"].removeprefix("default-")
+        until = time.monotonic() + 60.0
+        while study.pull(pull_id).reward is None and time.monotonic() < until:
+            time.sleep(0.02)
+        assert study.pull(pull_id).reward == 0.0  # it failed, and the fallback's reward is not its
         # Who tells past the gateway does no harm either.
         study.tell(answer.headers["x-imabo-pull"], 1.0)
-        assert study.pull(pull.id).reward is None
+        assert study.pull(pull_id).reward == 0.0
 
 
 def test_what_is_no_failure_passes_as_it_is(gateway: Gateway) -> None:
@@ -145,6 +152,35 @@ def test_without_imabo_the_default_is_served_within_the_deadline(
         assert told["status"] == "dropped"
         assert "default was served" in told["why"]
     assert any("default" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("is_looked", [False, True])
+def test_a_frozen_imabo_delays_the_start_once(
+    is_looked: bool,
+    frozen: str,
+    stub: tuple[Stub, str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("imabo.gateway.remote._START_S", 0.4)
+    file = file_of(stub[1], frozen)
+    for n in range(10):
+        file["routes"][f"n{n}"] = {**file["routes"]["answers"], "study": f"n{n}"}
+    settings = settings_of(Table("", file), {"UP_KEY": UPSTREAM_KEY})
+
+    async def start() -> float:
+        looked = await look(settings)
+        studies, began = studies_of(settings, looked if is_looked else None), time.monotonic()
+        await studies.start()
+        took = time.monotonic() - began
+        await studies.close()
+        return took
+
+    took = asyncio.run(start())
+    assert took < (0.3 if is_looked else 3.0)
+    said = [one for one in caplog.messages if "cannot be looked at" in one]
+    assert len(said) == 12 * (1 if is_looked else 2)
+    assert all(one.endswith("no answer within 0.4 s") for one in said)
 
 
 def test_imabo_may_freeze_and_come_back(

@@ -149,15 +149,20 @@ def test_what_a_request_took_and_cost_is_told_as_signals(
     made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
 ) -> None:
     with Client(imabo.url) as client:
-        names = ("latency_s", "first_token_s", "cost", "tokens", "input_tokens", "output_tokens")
+        names = (
+            "latency_s", "first_token_s", "cost", "tokens", "input_tokens", "output_tokens",
+            "fallback", "overridden",
+        )  # fmt: skip
         metered = client.create(
             "metered",
-            Space(model=Choice("small")),
+            Space(model=Choice("small"), heat=Choice(0.25)),
             oracle=oracles.Random(),
             signals={name: Signal(low=0.0) for name in names},
         )
         file = file_of(stub[1], imabo.url)
-        route = {"study": "metered", "default": {"model": "small"}, "fields": {"model": "model"}}
+        default = {"model": "small", "heat": 0.25}
+        fields = {"model": "model", "temperature": "heat"}
+        route = {"study": "metered", "default": default, "fields": fields}
         file["routes"]["metered"] = route
         fixed = {name: route[name] for name in ("study", "default")}
         file["routes"]["cut"] = fixed | {"model": "cut-stream"}
@@ -169,14 +174,18 @@ def test_what_a_request_took_and_cost_is_told_as_signals(
                 first = metered.pulls(limit=1)[0]
                 assert first.signals == {}, "what broke off has no latency"
                 break
-            answer = gateway.chat("imabo/metered", stream=is_stream)
-            # A stream says what it used only when it is asked to.
-            wanted = names[:2] if is_stream else names
+            own = {"temperature": 0.5} if is_stream else {}  # the caller's stays
+            answer = gateway.chat("imabo/metered", stream=is_stream, **own)
+            # A stream is asked for its count; who did not ask for it does not see that.
+            assert ('"usage"' in answer.text) is not is_stream
+            assert not is_stream or answer.text.endswith("}\n\ndata: [DONE]\n\n")
             pull_id, until = answer.headers["x-imabo-pull"], time.monotonic() + 60.0
-            while len(metered.pull(pull_id).signals) < len(wanted) and time.monotonic() < until:
+            while len(metered.pull(pull_id).signals) < len(names) and time.monotonic() < until:
                 time.sleep(0.02)
             told = metered.pull(pull_id).signals
-            assert tuple(sorted(told)) == tuple(sorted(wanted))
+            assert sorted(told) == sorted(names)
             assert 0.0 < told["first_token_s"] <= told["latency_s"] < 10.0
-            assert is_stream or told["cost"] == pytest.approx(0.02)
-            assert is_stream or [told[name] for name in names[3:]] == [15.0, 10.0, 5.0]
+            n_out = 6.0 if is_stream else 5.0
+            assert told["cost"] == pytest.approx(0.01 + 0.002 * n_out)
+            expected = [10.0 + n_out, 10.0, n_out, 0.0, float(is_stream)]
+            assert [told[name] for name in names[3:]] == expected

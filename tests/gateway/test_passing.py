@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.conftest import UPSTREAM_KEY, Gateway, file_of
+from imabo import Client, Signal, oracles
+from tests.gateway.conftest import SPACE, UPSTREAM_KEY, Gateway, file_of
 from tests.gateway.recorded import KINDS, STREAMED, written
 from tests.gateway.upstream import GAP_S, N_TOKENS, Stub
 from tests.server.running import RunningServer
@@ -227,6 +228,30 @@ def test_usage_of_a_stream_is_asked_for_where_the_route_wants_it(gateway: Gatewa
     answer = gateway.chat("imabo/inserted", stream=True)
     assert gateway.stub.last["stream_options"] == {"include_usage": True}
     assert '"usage"' in answer.text
+
+
+def test_who_asks_for_the_usage_of_a_stream_sees_it(
+    made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
+) -> None:
+    with Client(imabo.url) as client:
+        signals = {"tokens": Signal(low=0.0)}
+        client.create("counted", SPACE, oracle=oracles.Random(), seed=0, signals=signals)
+    file = file_of(stub[1], imabo.url)
+    file["routes"]["counted"] = {**file["routes"]["answers"], "study": "counted"}
+    file["routes"]["off"] = {**file["routes"]["counted"], "ask_usage": False}
+    file["gateway"]["ids"] = "upstream"
+    other = made(file)
+    asked = {"stream": True, "stream_options": {"include_usage": True, "own": 1}}
+    for model in ("imabo/counted", "imabo/off", "imabo/answers"):
+        assert '"usage"' in other.chat(model, **asked).text
+        assert other.stub.last["stream_options"] == asked["stream_options"]
+    hidden = other.chat("imabo/counted", stream=True)
+    assert other.stub.last["stream_options"] == {"include_usage": True}
+    for model in ("imabo/off", "imabo/answers"):
+        assert other.chat(model, stream=True).text.count("data:") == hidden.text.count("data:")
+        assert "stream_options" not in other.stub.last
+    assert '"usage"' not in hidden.text
+    assert '"id": "chatcmpl-up"' in hidden.text
 
 
 def test_a_route_is_found_by_its_study_too(

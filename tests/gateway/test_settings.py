@@ -7,16 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from imabo import Study
+from imabo import Objective, Signal, Study
 from imabo.cli import main
 from imabo.errors import InvalidSetting
-from imabo.gateway.serving import check_exposure
+from imabo.gateway.serving import check_exposure, summary
 from imabo.gateway.settings import GatewaySettings, read_settings, settings_of
 from imabo.gateway.tables import Table
 from tests.gateway.conftest import SPACE, UPSTREAM_KEY, file_of
@@ -33,6 +34,7 @@ base_url = "{upstream}/v1"
 key_env = "UP_KEY"
 models.small = {{input = 1e-6, output = 2e-6}}
 models.large = {{}}
+models.cut-stream = {{}}
 
 [routes.answers]
 study = "answers"
@@ -70,6 +72,11 @@ def changed(path: str, value: object) -> dict[str, Any]:
         ("gateway.key_env", "NOT_SET", "'NOT_SET', which is not set"),
         ("gateway.key_env", "BAD", "set to something that cannot be a key"),
         ("upstreams.main.key_env", "sk-upstream-secret-7731", "key_env is no such name"),
+        ("upstreams.main.key_env", UPSTREAM_KEY.replace("-", ""), "not set, and is not shown"),
+        ("upstreams.main.key", UPSTREAM_KEY, "main.key is set to something that is not shown"),
+        ("upstreams.main.api_token", UPSTREAM_KEY, "main.api_token is set to something"),
+        ("gateway.headers", {"x": UPSTREAM_KEY}, "gateway.headers is a table"),
+        ("imabo.url", f"http://me:{UPSTREAM_KEY}@x", "imabo.url is 'http://...@x'"),
         ("upstreams.main.forward_key", True, "a request carries one key"),
         ("upstreams.main.models", {"small": {"inputs": 1}}, "models.small.inputs is 1.*'input'"),
         ("upstreams.down.models", {"small": {}}, "has it, too"),
@@ -90,6 +97,22 @@ def test_what_is_wrong_is_said(path: str, value: object, words: str) -> None:
     with pytest.raises(InvalidSetting, match=words) as refused:
         settings_of(Table("", changed(path, value)), ENVIRON)
     assert UPSTREAM_KEY not in str(refused.value)
+    assert UPSTREAM_KEY.replace("-", "") not in str(refused.value)
+
+
+def test_the_routes_of_a_study_weigh_scores_the_same_way() -> None:
+    file = file_of("http://127.0.0.1:1", "http://127.0.0.1:1")
+    same = file["routes"]["answers"]
+    file["routes"]["same"], file["routes"]["silent"] = same, same | {"scores": {}}
+    assert settings_of(Table("", file), ENVIRON).weights("answers") == {"right": 3.0, "polite": 1.0}
+    file["routes"]["other"] = same | {"scores": {"right": 1.0, "polite": 1.0}}
+    with pytest.raises(InvalidSetting, match=r"other.scores are not those of routes.answers"):
+        settings_of(Table("", file), ENVIRON)
+
+
+def test_a_password_of_the_store_is_not_shown() -> None:
+    settings = read(imabo={"store": "postgresql://imabo:pw-5510@db/imabo?password=pw-5510"})
+    assert summary(settings)["imabo"] == "postgresql://...@db/imabo?password=..."
 
 
 def test_without_upstreams_or_a_place_there_is_no_gateway() -> None:
@@ -123,7 +146,7 @@ def test_a_file_is_checked_against_its_studies(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["gateway", str(path), "--check"]) == 0
-    assert "imabo/answers (answers); 2 models of main" in capsys.readouterr().out
+    assert "imabo/answers (answers); 3 models of main" in capsys.readouterr().out
     assert main(["gateway", str(path), "--check", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["routes"] == {"imabo/answers": "answers"}
     text = path.read_text()
@@ -137,6 +160,36 @@ def test_a_file_is_checked_against_its_studies(
         path.write_text(text.replace(old, new))
         assert main(["gateway", str(path), "--check"]) == 1
         assert words in capsys.readouterr().err
+
+
+def test_a_database_that_is_not_there_is_not_made(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path.write_text(path.read_text().replace("imabo.db", "nobody.db"))
+    assert main(["gateway", str(path), "--check"]) == 1
+    assert "there is no such file" in capsys.readouterr().err
+    assert not (tmp_path / "nobody.db").exists()
+
+
+def test_a_budget_that_cannot_be_kept_is_said(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, signals = f"sqlite:///{path.parent}/imabo.db", {"cost": Signal(low=0.0)}
+    objective = Objective(budgets={"cost": 0.01})
+    Study.create("paid", SPACE, store=store, signals=signals, objective=objective).close()
+    text = path.read_text().replace('study = "answers"', 'study = "paid"')
+    path.write_text(text)
+    assert main(["gateway", str(path), "--check", "--json"]) == 0
+    said = capsys.readouterr()
+    (warning,) = json.loads(said.out)["warnings"]
+    assert "what tokens of 'large' cost" in warning
+    path.write_text(
+        text.replace("models.large = {}", "models.large = {input = 1, output = 1}")
+        + "ask_usage = false\n"
+    )
+    assert main(["gateway", str(path), "--check", "--json"]) == 0
+    (warning,) = json.loads(capsys.readouterr().out)["warnings"]
+    assert "ask_usage is false" in warning
 
 
 def test_a_service_is_looked_at_before_the_first_request(
@@ -164,9 +217,22 @@ def test_the_command_serves_until_it_is_told_to_stop(path: Path) -> None:
         url = json.loads(process.stdout.readline())["url"]
         answer = httpx.post(f"{url}/v1/chat/completions", json={"model": "imabo/answers"})
         assert answer.status_code == 200
+        with suppress(httpx.RemoteProtocolError):
+            body = {"model": "cut-stream", "stream": True}
+            httpx.post(f"{url}/v1/chat/completions", json=body)
+        # A page on this machine's browser sends such requests without asking anyone.
+        page = {"origin": "http://evil.example", "content-type": "text/plain"}
+        for address in ("chat/completions", "feedback"):
+            body = {"model": "imabo/answers", "id": answer.json()["id"], "reward": 0}
+            refused = httpx.post(f"{url}/v1/{address}", content=json.dumps(body), headers=page)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+        other_name = {"host": "evil.example"}
+        assert httpx.get(f"{url}/v1/models", headers=other_name).status_code == 403
         process.send_signal(signal.SIGTERM)
         lines = process.stderr.read().splitlines()
         assert process.wait(60.0) == 0
+    assert all(isinstance(json.loads(one), dict) for one in lines)
+    assert any("without completing" in one for one in lines)
     (line,) = [json.loads(one) for one in lines if '"pull"' in one]
     assert line["pull"] == answer.headers["x-imabo-pull"]
     assert line["input_tokens"] == 10

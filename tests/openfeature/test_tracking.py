@@ -47,6 +47,18 @@ def test_a_pull_may_be_named_by_its_id(study: Study) -> None:
     assert study.pull(pull).reward == 0.5
 
 
+def test_the_id_of_a_pull_says_which_of_several_studies_is_meant(
+    study: Study, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = Study.create("ranking.v2", Space(method=Choice("a", "b")), seed=0)
+    details = client_of(study, other).get_object_details("support-answers", {})
+    pull = str(details.flag_metadata["pull"])
+    client = client_of(other, study)  # another process, say: it remembers nothing
+    with caplog.at_level(logging.WARNING, "imabo"):
+        client.track("reward", None, TrackingEventDetails(0.5, {"pull": pull}))
+    assert (study.pull(pull).reward, caplog.text) == (0.5, "")
+
+
 @pytest.mark.parametrize(
     ("context", "details", "words"),
     [

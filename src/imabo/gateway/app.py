@@ -17,10 +17,11 @@ from starlette.types import Receive, Scope, Send
 from imabo.gateway.answering import document, refused
 from imabo.gateway.asking import Studies
 from imabo.gateway.feedback import Feedback
+from imabo.gateway.guarding import Guard
 from imabo.gateway.keeping import Lines
 from imabo.gateway.mapping import CHAT, EMBEDDINGS
 from imabo.gateway.own import OwnStudies
-from imabo.gateway.relay import Guard, Parts, Relay
+from imabo.gateway.relay import Parts, Relay
 from imabo.gateway.remote import RemoteStudies
 from imabo.gateway.settings import PREFIX, GatewaySettings
 from imabo.gateway.upstream import Upstreams
@@ -39,9 +40,11 @@ def make_app(settings: GatewaySettings) -> Gateway:
     return Gateway(settings, studies_of(settings))
 
 
-def studies_of(settings: GatewaySettings) -> Studies:
-    """The studies at the place that the file names."""
-    return OwnStudies(settings) if settings.url is None else RemoteStudies(settings)
+def studies_of(settings: GatewaySettings, looked: Studies | None = None) -> Studies:
+    """The studies at the place that the file names; ``looked`` has compared them already."""
+    if settings.url is None:
+        return OwnStudies(settings)
+    return RemoteStudies(settings, looked if isinstance(looked, RemoteStudies) else None)
 
 
 class Gateway:

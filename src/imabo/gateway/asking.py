@@ -10,16 +10,17 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from imabo.arms import Pull
 from imabo.client.reports import Trouble
 from imabo.defaults import default_pull
 from imabo.engine.requests import Reward
 from imabo.errors import ImaboError, InvalidSetting, UnknownPull, UnknownStudy
-from imabo.gateway.mapping import Asked, check_route
+from imabo.gateway.mapping import Asked, check_on_error, check_route, doubts_of
 from imabo.gateway.settings import GatewaySettings, Route
+from imabo.objective import Objective
+from imabo.space import Space
 from imabo.space.scalars import show
 
 _MOST: Final = 1000  # asks, or reports of signals, that go together
@@ -29,14 +30,27 @@ _LAST_S: Final = 5.0  # at the end, for signals that are not told yet
 _log: Final = logging.getLogger(__name__)
 
 
+class Declared(NamedTuple):
+    """What a study declares that the gateway goes by."""
+
+    signals: frozenset[str] = frozenset()
+    reward_range: tuple[float, float] | None = None
+
+    @property
+    def lowest(self) -> float | None:
+        """The lowest reward; None where rewards have no ends."""
+        return None if self.reward_range is None else self.reward_range[0]
+
+
 class Studies(ABC):
     """Asks and rewards for routes; an ask never fails and never takes longer than the deadline."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self._names = list(dict.fromkeys(route.study for route in settings.routes.values()))
+        self.doubts: list[str] = []  # what was found when routes and studies were compared
         self._trouble, self._untold = Trouble(), Trouble()
-        self._signals: dict[str, dict[str, Mapping[str, float]]] = {}  # study -> pull -> values
+        self._noted: dict[str, dict[str, Reward]] = {}  # study -> pull -> what to tell of it
         self._telling: dict[str, asyncio.Task[None]] = {}
 
     @abstractmethod
@@ -48,20 +62,24 @@ class Studies(ABC):
         """A pull of the route's study; the default's where none comes in time."""
 
     @abstractmethod
-    async def tell(self, pull_id: str, reward: float) -> str:
-        """Report a reward, and say whose it was: the study's name."""
-
     async def study_of(self, pull_id: str) -> str | None:
-        """The study of a pull, where that can be known without a call."""
-        return None
+        """The study of a pull; None where that cannot be known now. ``UnknownPull`` of no study."""
 
     @abstractmethod
-    def declared(self, study: str) -> frozenset[str]:
-        """The names of the signals that a study declares."""
+    async def require(self, study: str, pull_id: str) -> None:
+        """Raise ``UnknownPull`` where a study has no such pull."""
+
+    @abstractmethod
+    async def tell(self, study: str | None, told: Reward) -> None:
+        """Report a reward and signals of a pull, all of it or nothing."""
+
+    @abstractmethod
+    def declared(self, study: str) -> Declared:
+        """What a study declares, as far as it is known without a call."""
 
     @abstractmethod
     async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
-        """Report signals of a study's pulls; of each None, or what was wrong with it."""
+        """Report rewards and signals of a study's pulls; of each None, or what was wrong."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -75,41 +93,36 @@ class Studies(ABC):
 
     # --- signals --------------------------------------------------------------------------------
 
-    async def signal(self, study: str, pull_id: str, values: Mapping[str, float]) -> list[str]:
-        """Tell those signals of a pull that its study declares, at once; their names."""
-        told = {name: values[name] for name in values if name in self.declared(study)}
-        if told:
-            (error,) = await self.report(study, [Reward(None, pull_id, signals=told)])
-            if error is not None:
-                raise error
-        return list(told)
-
-    def note(self, study: str, pull_id: str, values: Mapping[str, float]) -> None:
-        """Tell them beside the requests, those of many pulls together."""
-        declared = self.declared(study)
+    def note(
+        self, study: str, pull_id: str, values: Mapping[str, float], reward: float | None = None
+    ) -> None:
+        """Tell them, and perhaps a reward, beside the requests, those of many pulls together."""
+        declared = self.declared(study).signals
         told = {name: value for name, value in values.items() if name in declared}
-        if not told:
+        if not told and reward is None:
             return
-        self._signals.setdefault(study, {})[pull_id] = told
+        noted = Reward(reward, pull_id, signals=told or None)
+        # A pull whose request was sent again has been measured: the first counts.
+        self._noted.setdefault(study, {}).setdefault(pull_id, noted)
         if study not in self._telling:
             task = asyncio.get_running_loop().create_task(self._tell_noted(study))
             self._telling[study] = task
 
     async def _tell_noted(self, study: str) -> None:
         try:
-            while noted := self._signals.get(study):
+            while noted := self._noted.get(study):
                 await asyncio.sleep(_SIGNALS_S)
                 batch = dict(list(noted.items())[:_MOST])
                 for pull_id in batch:
                     del noted[pull_id]
                 refused: list[Exception]
                 try:
-                    reports = [Reward(None, pull, signals=told) for pull, told in batch.items()]
+                    reports = list(batch.values())
                     refused = [one for one in await self.report(study, reports) if one is not None]
                 except Exception as error:  # a measurement that is lost harms nobody
                     refused = [error] * len(batch)
                 if refused and (n_lost := self._untold.add(len(refused))):
-                    words = "signals of %d pulls of study %r were not told: %s"
+                    words = "what was measured of %d pulls of study %r was not told: %s"
                     _log.warning(words, n_lost, study, refused[-1])
         finally:
             del self._telling[study]
@@ -123,26 +136,23 @@ class Studies(ABC):
 
     # --- for those who make one -----------------------------------------------------------------
 
-    def _check(self, name: str, space: Any) -> None:
+    def _check(
+        self, name: str, space: Space, declared: Declared, objective: Objective | None
+    ) -> None:
+        """Refuse routes that do not fit a study, and say which budgets cannot be kept."""
         for route in self._settings.routes.values():
             if route.study == name:
                 check_route(route, space, self._settings)
+                check_on_error(route, declared.reward_range)
+                for doubt in doubts_of(route, space, objective, self._settings):
+                    if doubt not in self.doubts:
+                        self.doubts.append(doubt)
+                        _log.warning("%s", doubt)
 
     def _unknown(self, name: str, error: UnknownStudy) -> InvalidSetting:
         routes = [one.name for one in self._settings.routes.values() if one.study == name]
         what = f"routes.{routes[0]}.study is {show(name)}"
         return InvalidSetting(what, error.what, "create it first: imabo create FILE")
-
-    async def _tell_each(
-        self, pull_id: str, tell: Callable[[str], Awaitable[None]], first: str | None
-    ) -> str:
-        """Find the study of a pull: only one of them takes it."""
-        names = sorted(self._names, key=lambda name: name != first)
-        for name in names:
-            with suppress(UnknownPull):
-                await tell(name)
-                return name
-        raise unknown_pull(pull_id)
 
 
 def unknown_pull(pull_id: str) -> UnknownPull:
@@ -216,9 +226,3 @@ def _settle(future: asyncio.Future[Pull | None], answer: Pull | Exception | None
         future.set_exception(answer)
     else:
         future.set_result(answer)
-
-
-def signals_of(document: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the signals that a study declares; none where it declares none."""
-    declared = document.get("signals")
-    return frozenset(declared) if isinstance(declared, Mapping) else frozenset()

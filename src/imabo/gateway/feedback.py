@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imabo.defaults import DEFAULT_PREFIX
-from imabo.errors import ImaboError
+from imabo.engine.requests import Reward
+from imabo.errors import ImaboError, InvalidReward, Unavailable, UnknownPull
 from imabo.gateway.answering import document, refused, refused_by_imabo
 from imabo.gateway.asking import unknown_pull
 from imabo.gateway.keeping import Lines
@@ -57,53 +58,61 @@ class Feedback:
             )
             return refused(404, "unknown_pull", f"{words}; send the answer's id, or x-imabo-pull")
         if pull_id.startswith(DEFAULT_PREFIX):
-            return document(_dropped(pull_id))
-        study = await self._parts.studies.study_of(pull_id)
-        if study is not None and not self._parts.guard.allows(request.scope, study):
-            return refused_by_imabo(unknown_pull(pull_id))
-        return await self._tell(pull_id, said)
-
-    async def _tell(self, pull_id: str, said: Mapping[str, Any]) -> Response:
-        reward, scores = said.get("reward"), said.get("scores") or {}
-        if reward is None and scores:
-            reward = self._mean(scores)
-            if isinstance(reward, Response):
-                return reward
+            return document(await self._kept(said, _dropped(pull_id)))
         done: dict[str, Any] = {"object": "feedback", "status": "told", "pull": pull_id}
         try:
-            if reward is not None:
-                done["study"] = await self._parts.studies.tell(pull_id, reward)
-                done["reward"] = float(reward)
-            if scores and "study" in done:
-                study = done["study"]
-                done["signals"] = await self._parts.studies.signal(study, pull_id, scores)
-        except ImaboError as error:
+            study = await self._parts.studies.study_of(pull_id)
+            if study is not None and not self._parts.guard.allows(request.scope, study):
+                raise unknown_pull(pull_id)
+            told = self._told(study, pull_id, said)
+            if told is None and study is not None:
+                await self._parts.studies.require(study, pull_id)
+            elif told is not None:
+                await self._parts.studies.tell(study, told)
+        except UnknownPull as error:
             return refused_by_imabo(error)
-        if reward is None:
+        except ImaboError as error:
+            done |= {"status": "refused", "code": error.code}
+            return _with_kept(refused_by_imabo(error), await self._kept(said, done))
+        if study is not None:
+            done["study"] = study
+        if told is None:
             done["status"] = "noted"
-        if "comment" in said or scores:
-            done["kept"] = await self._keep({**done, **said, "pull": pull_id})
-        return document(done)
+        elif told.reward is not None:
+            done["reward"] = float(told.reward)
+        if told is not None and said.get("scores"):
+            done["signals"] = list(told.signals or ())
+        return document(await self._kept(said, done))
 
-    def _mean(self, scores: Mapping[str, float]) -> float | Response:
-        """The reward that partial scores make: their mean, with the weights of a route."""
-        weights = next(
-            (
-                r.scores
-                for r in self._parts.settings.routes.values()
-                if set(r.scores) == set(scores)
-            ),
-            None,
-        )
-        if weights is None:
-            words = f"there is no reward, and no route has weights for just {', '.join(scores)}"
-            fix = "send a reward, or all scores of [routes.NAME.scores] together"
-            return refused(422, "invalid_request", f"{words}; {fix}", "scores")
-        return sum(weights[name] * scores[name] for name in weights) / sum(weights.values())
+    def _told(self, study: str | None, pull_id: str, said: Mapping[str, Any]) -> Reward | None:
+        """What to tell the study, in one piece; None where it is only a comment."""
+        reward, scores = said.get("reward"), said.get("scores") or {}
+        if study is None:
+            if reward is None and scores:
+                raise Unavailable("imabo does not answer", "the scores' weights are not known", "")
+            return None if reward is None else Reward(reward, pull_id)
+        declared = self._parts.studies.declared(study).signals
+        signals = {name: score for name, score in scores.items() if name in declared}
+        weights = self._parts.settings.weights(study)
+        if reward is None and weights and set(weights) <= set(scores) <= {*weights, *signals}:
+            reward = sum(weights[name] * scores[name] for name in weights) / sum(weights.values())
+        if reward is None and scores and not signals:
+            raise InvalidReward(
+                f"the feedback has no reward, and the scores {', '.join(scores)[:200]}",
+                f"study {study!r} declares no such signals, and no route of it has weights for "
+                "just these",
+                "send a reward, or all scores of [routes.NAME.scores] together",
+            )
+        if reward is None and not signals:
+            return None
+        return Reward(reward, pull_id, signals=signals or None)
 
-    async def _keep(self, said: Mapping[str, Any]) -> bool:
-        """Add a line to the file, where there is one; whether that was done."""
-        return self._file is not None and await self._file.add(said)
+    async def _kept(self, said: Mapping[str, Any], done: dict[str, Any]) -> dict[str, Any]:
+        """Add a comment or scores to the file, where there is one; ``kept`` says whether it was."""
+        if said.get("comment") or said.get("scores"):
+            line = {**done, **said, "pull": done["pull"]}
+            done["kept"] = self._file is not None and await self._file.add(line)
+        return done
 
 
 def pull_of(completion: str) -> str | None:
@@ -115,6 +124,18 @@ def pull_of(completion: str) -> str | None:
     """
     found = _DEFAULT.fullmatch(completion) or _PULL.fullmatch(completion)
     return None if found is None else found[1]
+
+
+def _with_kept(response: Response, done: Mapping[str, Any]) -> Response:
+    """A refusal that says whether the comment was kept all the same."""
+    if "kept" not in done:
+        return response
+    answer = document(
+        {**json.loads(bytes(response.body)), "kept": done["kept"]}, response.status_code
+    )
+    if "retry-after" in response.headers:
+        answer.headers["retry-after"] = response.headers["retry-after"]
+    return answer
 
 
 def _dropped(pull_id: str) -> dict[str, Any]:
@@ -151,7 +172,7 @@ def _wrong(said: object) -> str | None:
         return "scores must be numbers"
     if not isinstance(said.get("comment", ""), str):
         return "comment must be a text"
-    if not {"reward", "scores", "comment"} & set(said):
+    if reward is None and not scores and not said.get("comment"):
         return "the feedback says nothing: send a reward, scores or a comment"
     return None
 

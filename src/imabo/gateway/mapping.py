@@ -10,12 +10,14 @@ from typing import Any, Final, NamedTuple
 from imabo.errors import InvalidConfig, InvalidSetting
 from imabo.gateway.bodies import Body, array, element
 from imabo.gateway.settings import GatewaySettings, Insertion, Route, Target
+from imabo.objective import Objective
 from imabo.space import Choice, Space
 from imabo.space.scalars import show
 from imabo.spelling import closest
 
 CHAT: Final = "chat/completions"
 EMBEDDINGS: Final = "embeddings"
+COUNTED: Final = frozenset(("input_tokens", "output_tokens", "tokens", "cost"))  # from tokens
 _SYSTEM: Final = ("system", "developer")
 # One word with two spellings: who sets one of them has set both.
 _TWINS: Final = {
@@ -26,11 +28,15 @@ _OURS: Final = ("imabo_key", "imabo_context")
 
 
 class Sent(NamedTuple):
-    """What goes upstream, and the fields in which the caller's own values stayed."""
+    """What goes upstream, and the fields in which the caller's own values stayed.
+
+    With ``hides_usage``, the count of tokens was asked for, and not by the caller or the file.
+    """
 
     target: Target
     body: bytes
     overridden: tuple[str, ...]
+    hides_usage: bool = False
 
 
 class Asked(NamedTuple):
@@ -62,7 +68,7 @@ def asked_of(document: Mapping[str, Any]) -> Asked:
 
 def request_of(
     route: Route, config: Mapping[str, Any], path: str, text: str, document: Mapping[str, Any],
-    settings: GatewaySettings, *, target: Target | None = None,
+    settings: GatewaySettings, *, target: Target | None = None, counts: bool = False,
 ) -> Sent:  # fmt: skip
     """The request that a configuration makes of the caller's.
 
@@ -74,6 +80,7 @@ def request_of(
         document: What it says.
         settings: Where models are looked up.
         target: The model to send it to, in place of the configuration's.
+        counts: Whether the study wants to know the tokens, of streams too.
     """
     body, overridden = Body(text, document), []
     _forget_ours(body)
@@ -97,11 +104,14 @@ def request_of(
             "list it in [upstreams.NAME.models]",
         )
     body.set("model", chosen.model)
-    if route.ask_usage and document.get("stream") is True:
+    hides_usage = False
+    if document.get("stream") is True and (counts if route.ask_usage is None else route.ask_usage):
         options = document.get("stream_options")
         mine = dict(options) if isinstance(options, dict) else {}
-        body.set("stream_options", mine | {"include_usage": True})
-    return Sent(chosen, body.text.encode(), tuple(overridden))
+        if mine.get("include_usage") is not True:
+            body.set("stream_options", mine | {"include_usage": True})
+            hides_usage = route.ask_usage is None
+    return Sent(chosen, body.text.encode(), tuple(overridden), hides_usage)
 
 
 def _forget_ours(body: Body) -> None:
@@ -189,6 +199,43 @@ def check_route(route: Route, space: Space, settings: GatewaySettings) -> None:
                 "no upstream has that model",
                 "list it in [upstreams.NAME.models]",
             )
+
+
+def check_on_error(route: Route, ends: tuple[float, float] | None) -> None:
+    """Refuse a reward of failures that the study would not take."""
+    value = route.on_error
+    if value is None or value is False or ends is None or ends[0] <= value <= ends[1]:
+        return
+    raise InvalidSetting(
+        f"routes.{route.name}.on_error is {value:g}",
+        f"rewards of study {route.study!r} are from {ends[0]:g} to {ends[1]:g}",
+        f"write {ends[0]:g}, or leave it out",
+    )
+
+
+def doubts_of(
+    route: Route, space: Space, objective: Objective | None, settings: GatewaySettings
+) -> list[str]:
+    """Why the study's budgets cannot be kept by what the gateway tells; in words, none if fine."""
+    limited = set() if objective is None else {one.signal for one in objective.constraints}
+    found, whose = [], f"route {route.name!r}: study {route.study!r} has a budget of"
+    if "cost" in limited:
+        named = _values(space, route.fields["model"]) if "model" in route.fields else ()
+        targets = [route.model] if route.model else [settings.target(value) for value in named]
+        priceless = [
+            show(one.model)
+            for one in targets
+            if one is not None and None in (one.prices.input, one.prices.output)
+        ]
+        if priceless:
+            why = f"the file does not say what tokens of {', '.join(priceless)} cost"
+            fix = "write input and output for each in [upstreams.NAME.models]"
+            found.append(f"{whose} cost, which is not kept: {why}; {fix}")
+    counted = sorted(limited & COUNTED)
+    if counted and route.ask_usage is False:
+        why = "ask_usage is false, so the tokens of streams are not known"
+        found.append(f"{whose} {', '.join(counted)}, which is not kept: {why}; leave it out")
+    return found
 
 
 def _values(space: Space, parameter: str) -> tuple[Any, ...]:

@@ -15,13 +15,16 @@ from imabo.engine.requests import Request, Reward
 from imabo.errors import ImaboError, InvalidSetting, UnknownStudy
 from imabo.gateway.answering import refused, refused_by_imabo
 from imabo.gateway.app import Gateway
-from imabo.gateway.asking import Studies, unknown_pull
-from imabo.gateway.mapping import Asked, check_route
-from imabo.gateway.relay import Guard, requests
+from imabo.gateway.asking import Declared, Studies, unknown_pull
+from imabo.gateway.guarding import Guard
+from imabo.gateway.mapping import Asked, check_on_error, check_route, doubts_of
+from imabo.gateway.relay import requests
+from imabo.gateway.serving import share_log
 from imabo.gateway.settings import GatewaySettings, Route, read_settings
 from imabo.server.access import may_see, require_role
 from imabo.server.context import Parts, in_thread
 from imabo.server.dispatch import require_local
+from imabo.server.logs import log
 from imabo.server.problems import Refusal
 from imabo.server.settings import is_loopback
 from imabo.stores.base import Store
@@ -34,6 +37,7 @@ _HEADERS: Final = frozenset((b"authorization", b"host", b"origin"))
 def mounted(path: str, parts: Parts) -> Gateway:
     """The gateway of a file, on the studies of a running service."""
     settings = read_settings(path, is_mounted=True)
+    share_log()
     requests.disabled = parts.settings.log_format != "json"
     guard = ServiceGuard(parts) if settings.own_key is None else None
     return Gateway(settings, ServiceStudies(settings, parts), guard)
@@ -44,7 +48,11 @@ def check(path: str, store: Store) -> None:
     settings = read_settings(path, is_mounted=True)
     for route in settings.routes.values():
         try:
-            check_route(route, Study.open(route.study, store=store).space, settings)
+            study = Study.open(route.study, store=store)
+            check_route(route, study.space, settings)
+            check_on_error(route, study.reward_range)
+            for doubt in doubts_of(route, study.space, study.objective, settings):
+                log.warning("%s", doubt)
         except UnknownStudy as error:
             what = f"routes.{route.name}.study is {route.study!r}"
             raise InvalidSetting(what, error.what, "create it first: imabo create FILE") from None
@@ -102,27 +110,33 @@ class ServiceStudies(Studies):
         self._parts.metrics.n_asks += 1
         return answer.pulls[0]
 
-    async def study_of(self, pull_id: str) -> str | None:
-        """The study of a pull; None where no route has it."""
+    async def study_of(self, pull_id: str) -> str:
+        """The study of a pull, which is open then."""
         token, registry = pull_id.rpartition("-")[0], self._parts.registry
         name = registry.known(token) or await in_thread(registry.find, token)
-        return name if name in self._names else None
-
-    async def tell(self, pull_id: str, reward: float) -> str:
-        """Report a reward."""
-        name = await self.study_of(pull_id)
-        if name is None:
+        if name is None or name not in self._names:
             raise unknown_pull(pull_id)
-        (error,) = await self._parts.commits.tell(name, [(pull_id, reward)])
-        if error is not None:
-            raise error
-        self._parts.metrics.n_rewards += 1
+        if registry.opened(name) is None:
+            await in_thread(registry.study, name)
         return name
 
-    def declared(self, study: str) -> frozenset[str]:
-        """The names of its signals."""
+    async def require(self, study: str, pull_id: str) -> None:
+        """Look for the pull."""
+        await in_thread(lambda: self._parts.registry.study(study).pull(pull_id))
+
+    async def tell(self, study: str | None, told: Reward) -> None:
+        """Report a reward and signals."""
+        (error,) = await self.report(study or await self.study_of(told.pull_id or ""), [told])
+        if error is not None:
+            raise error
+        self._parts.metrics.n_rewards += told.reward is not None
+
+    def declared(self, study: str) -> Declared:
+        """Its signals and the ends of its rewards."""
         found = self._parts.registry.opened(study)
-        return frozenset() if found is None else frozenset(found.signals)
+        return (
+            Declared() if found is None else Declared(frozenset(found.signals), found.reward_range)
+        )
 
     async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
         """Report signals, in one transaction with what else waits for the study."""

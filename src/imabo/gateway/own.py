@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from imabo.arms import Pull
 from imabo.engine.requests import Asked as AskedPulls
 from imabo.engine.requests import Request, Reward
-from imabo.errors import ImaboError, UnknownStudy
-from imabo.gateway.asking import Gatherer, Studies, signals_of
+from imabo.errors import ImaboError, InvalidSetting, UnknownStudy
+from imabo.gateway.asking import Declared, Gatherer, Studies, unknown_pull
 from imabo.gateway.mapping import Asked
 from imabo.gateway.settings import GatewaySettings, Route
 from imabo.stores import open_store
@@ -26,10 +27,14 @@ class OwnStudies(Studies):
         super().__init__(settings)
         self._threads = {name: ThreadPoolExecutor(1, "imabo-study") for name in self._names}
         self._studies: dict[str, Study] = {}
+        self._tokens: dict[str, str] = {}  # what the ids of a study's pulls start with
         self._gatherers: dict[str, Gatherer] = {}
 
     async def start(self) -> None:
         """Open the studies."""
+        if not self._names:
+            return
+        self._require_file()
         self._store = await asyncio.to_thread(open_store, self._settings.store)
         for name in self._names:
             try:
@@ -37,8 +42,20 @@ class OwnStudies(Studies):
             except UnknownStudy as error:
                 raise self._unknown(name, error) from None
             self._studies[name] = study
-            self._check(name, study.space)
+            self._tokens[study.token] = name
+            self._check(name, study.space, self.declared(name), study.objective)
             self._gatherers[name] = Gatherer(self._asking(name))
+
+    def _require_file(self) -> None:
+        """Refuse a database that is not there: to open it would make an empty one."""
+        store = self._settings.store or ""
+        path = store.removeprefix("sqlite:///")
+        if path != store and path and not Path(path).exists():
+            raise InvalidSetting(
+                f"imabo.store is {store!r}",
+                "there is no such file, so none of the studies",
+                f"correct it, or create them first: imabo create FILE --store {store}",
+            )
 
     async def ask(self, route: Route, asked: Asked) -> Pull:
         """A pull, or the default."""
@@ -67,17 +84,27 @@ class OwnStudies(Studies):
 
         return ask
 
-    async def tell(self, pull_id: str, reward: float) -> str:
-        """Report a reward."""
+    async def study_of(self, pull_id: str) -> str:
+        """The study of a pull, by what its id starts with."""
+        name = self._tokens.get(pull_id.rpartition("-")[0])
+        if name is None:
+            raise unknown_pull(pull_id)
+        return name
 
-        async def one(name: str) -> None:
-            await self._in_thread(name, lambda: self._studies[name].tell(pull_id, reward))
+    async def require(self, study: str, pull_id: str) -> None:
+        """Look for the pull."""
+        await self._in_thread(study, partial(self._studies[study].pull, pull_id))
 
-        return await self._tell_each(pull_id, one, None)
+    async def tell(self, study: str | None, told: Reward) -> None:
+        """Report a reward and signals."""
+        (error,) = await self.report(study or await self.study_of(told.pull_id or ""), [told])
+        if error is not None:
+            raise error
 
-    def declared(self, study: str) -> frozenset[str]:
-        """The names of its signals."""
-        return signals_of({"signals": self._studies[study].signals})
+    def declared(self, study: str) -> Declared:
+        """Its signals and the ends of its rewards."""
+        own = self._studies[study]
+        return Declared(frozenset(own.signals), own.reward_range)
 
     async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
         """Report signals in one transaction."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import logging
 import time
@@ -20,9 +19,11 @@ from imabo.errors import InvalidConfig
 from imabo.gateway.answering import refused
 from imabo.gateway.asking import Studies
 from imabo.gateway.bodies import Body, with_id
+from imabo.gateway.breaking import Breakers
 from imabo.gateway.connections import Headers
+from imabo.gateway.guarding import Guard
 from imabo.gateway.keeping import Lines
-from imabo.gateway.mapping import CHAT, EMBEDDINGS, Asked, asked_of, request_of
+from imabo.gateway.mapping import CHAT, COUNTED, EMBEDDINGS, Asked, asked_of, request_of
 from imabo.gateway.served import Reply, Serving
 from imabo.gateway.settings import PREFIX, GatewaySettings, Route, Target
 from imabo.gateway.streams import Events, usage_of
@@ -35,27 +36,6 @@ requests: Final = logging.getLogger("imabo.gateway.requests")
 _SHOWN: Final = 200  # characters of a header of ours
 
 
-class Guard:
-    """Says who may use the gateway: whoever has its key, or everyone where it has none."""
-
-    def __init__(self, key: str | None) -> None:
-        self._key = None if key is None else b"Bearer " + key.encode()
-
-    async def refusal(self, scope: Scope) -> Response | None:
-        """What a caller is answered who may not; None for others."""
-        if self._key is None:
-            return None
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        if hmac.compare_digest(given, self._key):
-            return None
-        message = "the gateway asks for its key: send it as 'Authorization: Bearer KEY'"
-        return refused(401, "invalid_api_key", message)
-
-    def allows(self, scope: Scope, study: str | None = None) -> bool:
-        """Whether a caller may use a study's routes; with None, models by their own names."""
-        return True
-
-
 @dataclass(slots=True)
 class Parts:
     """What the requests of a gateway share."""
@@ -65,6 +45,7 @@ class Parts:
     upstreams: Upstreams
     guard: Guard
     bodies: Lines | None = None  # what passes is kept there
+    breakers: Breakers = field(default_factory=Breakers)
     trouble: Trouble = field(default_factory=Trouble)  # failures are said once in a while
     saved: Trouble = field(default_factory=Trouble)
 
@@ -184,13 +165,15 @@ class Relay:
     async def _tuned(
         self, route: Route, text: str, document: Mapping[str, Any], scope: Scope, send: Send
     ) -> None:
-        serving = await self._decide(route, text, document)
-        reply = await self._reply(serving, scope)
+        chosen = await self._decide(route, text, document)
+        first = await self._first(chosen, scope)
         try:
-            serving, reply = await self._saved(serving, reply, text, document, scope)
+            serving, reply = await self._saved(chosen, first, text, document, scope)
         except BaseException:
-            reply.close()
+            first.close()
             raise
+        if first.has_failed:
+            self._blame(chosen, is_saved=serving is not chosen and not reply.has_failed)
         if reply.failure is not None:
             answer = self._failed(reply.failure)
             headers = [*answer.raw_headers, *serving.headers()]
@@ -202,6 +185,24 @@ class Relay:
         else:
             await self._pass_events(serving, reply, send)
 
+    async def _first(self, serving: Serving, scope: Scope) -> Reply:
+        """What the chosen model answers; none is waited for that failed several times in a row."""
+        fallback, target = serving.route.fallback, serving.sent.target
+        if fallback is None or fallback == target or self._parts.breakers.of(target).admits():
+            return await self._reply(serving, scope)
+        words = f"model {target.model!r} failed several times in a row and is left alone"
+        return Reply(failure=UpstreamFailure(target.upstream, "left alone", words))
+
+    def _blame(self, serving: Serving, *, is_saved: bool) -> None:
+        """Tell the arm whose model failed what that counts as; nobody else can know it."""
+        route, pull = serving.route, serving.pull
+        if not pull.arm:
+            return
+        reward = None if route.on_error is False else route.on_error
+        if route.on_error is None and is_saved:
+            reward = self._parts.studies.declared(route.study).lowest
+        self._parts.studies.note(route.study, pull.id, {"fallback": float(is_saved)}, reward)
+
     async def _saved(
         self, serving: Serving, reply: Reply, text: str, document: Mapping[str, Any], scope: Scope
     ) -> tuple[Serving, Reply]:
@@ -210,7 +211,7 @@ class Relay:
         if reply.has_failed and route.fallback is not None:
             second = request_of(
                 route, route.default, self._path, text, document, self._parts.settings,
-                target=route.fallback,
+                target=route.fallback, counts=self._counts(route),
             )  # fmt: skip
             instead = Serving(route, serving.pull, second, time.monotonic(), "fallback")
             if n_times := self._parts.saved.add(1):
@@ -225,16 +226,32 @@ class Relay:
     async def _decide(self, route: Route, text: str, document: Mapping[str, Any]) -> Serving:
         asked, settings = asked_of(document), self._parts.settings
         pull = await self._parts.studies.ask(route, asked)
+        said, counts = (self._path, text, document, settings), self._counts(route)
         try:
-            sent = request_of(route, pull.config, self._path, text, document, settings)
+            sent = request_of(route, pull.config, *said, counts=counts)
         except InvalidConfig as error:
             pull = self._parts.studies.default(route, Asked(None, None), error)
-            sent = request_of(route, pull.config, self._path, text, document, settings)
+            sent = request_of(route, pull.config, *said, counts=counts)
         served = "arm" if pull.arm else "default"
         return Serving(route, pull, sent, time.monotonic(), served)
 
+    def _counts(self, route: Route) -> bool:
+        """Whether the study wants to know how many tokens there were."""
+        return not COUNTED.isdisjoint(self._parts.studies.declared(route.study).signals)
+
     async def _reply(self, serving: Serving, scope: Scope) -> Reply:
         """The whole answer, or the first piece of a stream: until then it may be made again."""
+        breaker, is_known = self._parts.breakers.of(serving.sent.target), False
+        try:
+            reply = await self._tried(serving, scope)
+            breaker.record(not reply.has_failed)
+            is_known = True
+            return reply
+        finally:
+            if not is_known:
+                breaker.release()
+
+    async def _tried(self, serving: Serving, scope: Scope) -> Reply:
         try:
             answer = await self._send(serving.sent.target, scope, serving.sent.body)
         except UpstreamFailure as failure:
@@ -277,7 +294,8 @@ class Relay:
     async def _pass_events(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer = reply.answer
         is_read = answer.is_plain and answer.is_stream
-        events = Events(self._id(serving, answer) if is_read else None)
+        new_id = self._id(serving, answer) if is_read else None
+        events = Events(new_id, hides_usage=is_read and serving.sent.hides_usage)
         status, kept = answer.status, bytearray()
         most = 0 if self._parts.bodies is None else self._parts.settings.max_answer_bytes
         try:
@@ -325,6 +343,7 @@ class Relay:
             requests.info("request", extra={"facts": facts})
         is_whole = serving.served == "arm" and 200 <= status < 300
         if is_whole:
+            signals |= {"fallback": 0.0, "overridden": float(len(serving.sent.overridden))}
             self._parts.studies.note(serving.route.study, serving.pull.id, signals)
 
     def _facts(self, serving: Serving, status: int) -> dict[str, Any]:

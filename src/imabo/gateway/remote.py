@@ -19,12 +19,13 @@ from imabo.client.study import AsyncRemoteStudy
 from imabo.documents import RETRY_PREFIX
 from imabo.engine.asks import checked_request
 from imabo.engine.requests import Request, Reward
-from imabo.errors import ImaboError, InvalidSetting, Unavailable, UnknownStudy
-from imabo.gateway.asking import Gatherer, Studies, signals_of
+from imabo.errors import ImaboError, InvalidSetting, Unavailable, UnknownPull, UnknownStudy
+from imabo.gateway.asking import Declared, Gatherer, Studies, unknown_pull
 from imabo.gateway.connections import Connections, Headers, NoAnswer
 from imabo.gateway.mapping import Asked
 from imabo.gateway.settings import GatewaySettings, Route
 from imabo.gateway.upstream import verify
+from imabo.objective import Objective
 
 _START_S: Final = 3.0  # to look at the studies before the first request
 _LOOK_EVERY_S: Final = 30.0  # at what a study declares by now
@@ -32,15 +33,22 @@ _LOOK_SOON_S: Final = 2.0  # where it could not be looked at
 _CLIENT_S: Final = 5.0  # that one attempt to deliver a reward may take
 _AT_ONCE: Final = 3  # calls of a route to imabo
 _PLAIN: Final = Asked(None, None)
+_NOTHING: Final = Declared()  # is known of a study that could not be looked at yet
 
 _log: Final = logging.getLogger(__name__)
 
 
 class RemoteStudies(Studies):
-    """Studies of a service: an ask has a deadline and a breaker, a reward the client's outbox."""
+    """Studies of a service: an ask has a deadline and a breaker, a reward the client's outbox.
 
-    def __init__(self, settings: GatewaySettings) -> None:
+    Args:
+        settings: What the file says.
+        looked: Others that looked at the same studies a moment ago, so that these need not.
+    """
+
+    def __init__(self, settings: GatewaySettings, looked: RemoteStudies | None = None) -> None:
         super().__init__(settings)
+        self._looked = looked
         self._client = AsyncClient(
             settings.url or "",
             key=settings.key,
@@ -52,31 +60,44 @@ class RemoteStudies(Studies):
         self._studies: dict[str, AsyncRemoteStudy] = {}
         self._gatherers: dict[str, Gatherer] = {}
         self._tokens: dict[str, str] = {}
-        self._declared: dict[str, frozenset[str]] = {}
+        self._declared: dict[str, Declared] = {}
         self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Open the studies; a service that is away is no reason not to start."""
         for name in self._names:
             self._studies[name] = self._client.study(name)
-            try:
-                async with asyncio.timeout(_START_S):
-                    await self._look_at(name)
-            except UnknownStudy as error:
-                raise self._unknown(name, error) from None
-            except (Unavailable, TimeoutError) as error:
-                words = f"study {name!r} cannot be looked at, so its routes are not checked yet"
-                _log.warning("%s: %s", words, error or f"no answer within {_START_S:g} s")
+        if self._looked is None:
+            # All at once: one that does not answer must not make the start longer by each study.
+            looks = [self._look_first(name) for name in self._names]
+            for error in await asyncio.gather(*looks, return_exceptions=True):
+                if error is not None:
+                    raise error
+        else:
+            self._declared, self.doubts = dict(self._looked._declared), self._looked.doubts
         for route in self._settings.routes.values():
             self._gatherers[route.name] = Gatherer(self._plain(route), _AT_ONCE)
         self._looking = asyncio.get_running_loop().create_task(self._look())
 
+    async def _look_first(self, name: str) -> None:
+        try:
+            async with asyncio.timeout(_START_S):
+                await self._look_at(name)
+        except UnknownStudy as error:
+            raise self._unknown(name, error) from None
+        except (Unavailable, TimeoutError) as error:
+            words = f"study {name!r} cannot be looked at, so its routes are not checked yet"
+            _log.warning("%s: %s", words, str(error) or f"no answer within {_START_S:g} s")
+
     async def _look_at(self, name: str) -> None:
         study = await self._client.open(name)
         facts = await study.facts()
-        self._check(name, facts.space)
+        declared = Declared(frozenset(facts.signals or ()), facts.reward_range)
+        said = facts.document.get("objective")
+        objective = None if said is None else Objective.restore(said)
+        self._check(name, facts.space, declared, objective)
         self._studies[name] = study
-        self._declared[name] = signals_of(facts.document)
+        self._declared[name] = declared
 
     async def _look(self) -> None:
         """Follow what studies declare, and check routes that could not be checked at the start."""
@@ -140,18 +161,33 @@ class RemoteStudies(Studies):
             deadline_s=left_s,
         )
 
-    async def tell(self, pull_id: str, reward: float) -> str:
-        """Report a reward."""
+    async def study_of(self, pull_id: str) -> str | None:
+        """The study of a pull: asked for once, since an id starts with what is its study's own."""
+        token = pull_id.rpartition("-")[0]
+        for name in () if token in self._tokens else self._names:
+            try:
+                await self.require(name, pull_id)
+            except UnknownPull:
+                continue
+            except Unavailable:
+                return None
+            self._tokens[token] = name
+        if token not in self._tokens:
+            raise unknown_pull(pull_id)
+        return self._tokens[token]
 
-        async def one(name: str) -> None:
-            await self._studies[name].tell(pull_id, reward)
+    async def require(self, study: str, pull_id: str) -> None:
+        """Look for the pull."""
+        await self._studies[study].pull(pull_id)
 
-        first = self._tokens.get(pull_id.rpartition("-")[0])
-        return await self._tell_each(pull_id, one, first)
+    async def tell(self, study: str | None, told: Reward) -> None:
+        """Report a reward and signals; what is kept for later goes by the id alone."""
+        one = self._studies[study or self._names[0]]
+        await one.tell(told.pull_id, told.reward, signals=told.signals)
 
-    def declared(self, study: str) -> frozenset[str]:
-        """The names of its signals, as they were a moment ago."""
-        return self._declared.get(study, frozenset())
+    def declared(self, study: str) -> Declared:
+        """Its signals and the ends of its rewards, as they were a moment ago."""
+        return self._declared.get(study, _NOTHING)
 
     async def report(self, study: str, reports: list[Reward]) -> Sequence[ImaboError | None]:
         """Report signals in one call."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from imabo.errors import InvalidSetting
 from imabo.gateway.tables import Table, read_toml
+from imabo.settings import is_number
 from imabo.space.scalars import show
 from imabo.spelling import closest
 
@@ -93,7 +94,8 @@ class Route:
     model: Target | None = None  # where no parameter chooses one
     fallback: Target | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
-    ask_usage: bool = False
+    on_error: float | bool | None = None  # None: the lowest, where the fallback answered
+    ask_usage: bool | None = None  # None: where the study declares what is counted from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,11 @@ class GatewaySettings:
         if name in self.routes:
             return self.routes[name]
         return next((one for one in self.routes.values() if one.study == name), None)
+
+    def weights(self, study: str) -> Mapping[str, float]:
+        """The weights of partial scores that the routes of a study have; empty without any."""
+        found = (one.scores for one in self.routes.values() if one.study == study and one.scores)
+        return next(found, {})
 
     def target(self, model: object) -> Target | None:
         """The upstream that has a model: by its name, or by ``upstream/name``."""
@@ -224,6 +231,7 @@ def settings_of(
     routes = {
         name: _route(name, table, settings) for name, table in file.table("routes").tables().items()
     }
+    _check_weights(routes)
     for table in (imabo, gateway, file):
         table.end()
     return replace(settings, routes=routes)
@@ -297,9 +305,10 @@ def _route(name: str, table: Table, settings: GatewaySettings) -> Route:
         model=_target(table, "model", settings) if "model" in table else None,
         fallback=_target(table, "fallback", settings) if "fallback" in table else None,
         scores=_scores(table.table("scores")),
-        ask_usage=table.flag("ask_usage", False),
+        on_error=_on_error(table),
+        ask_usage=table.flag("ask_usage", False) if "ask_usage" in table else None,
     )
-    for known in ("model", "fallback"):
+    for known in ("model", "fallback", "ask_usage"):
         table.take(known)
     if ("model" in fields) == (route.model is not None):
         raise InvalidSetting(
@@ -360,6 +369,29 @@ def _scores(table: Table) -> dict[str, float]:
         why = "they are the weights of a mean"
         raise InvalidSetting(f"{table.place} are all 0", why, "give one of them a weight")
     return weights
+
+
+def _check_weights(routes: Mapping[str, Route]) -> None:
+    """Feedback names a pull, not a route: the routes of a study must weigh scores the same way."""
+    first: dict[str, Route] = {}
+    for route in routes.values():
+        other = first.setdefault(route.study, route) if route.scores else route
+        if other.scores != route.scores:
+            raise InvalidSetting(
+                f"routes.{route.name}.scores are not those of routes.{other.name}",
+                f"both are routes of study {route.study!r}, and feedback does not say which it was",
+                "give both the same weights, or leave one of them out",
+            )
+
+
+def _on_error(table: Table) -> float | bool | None:
+    value = table.take("on_error")
+    if value is None or value is False:
+        return value
+    if isinstance(value, bool) or not is_number(value):
+        why = "it must be a reward, or false for none"
+        raise table.wrong("on_error", why, "leave it out for the lowest, or write 0.0, say")
+    return float(value)
 
 
 def _insertion(table: Table, kind: str, modes: tuple[str, ...]) -> Insertion | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,9 @@ from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
 from imabo.spelling import closest
 
+# What has such a name in its place may be a key, and errors end up in logs.
+_SECRET: Final = re.compile("key|token|secret|password|authorization|bearer", re.IGNORECASE)
+_VARIABLE: Final = re.compile("[A-Z][A-Z0-9_]*")
 _NAMED: Final = "the name of an environment variable; a key itself does not belong into the file"
 
 
@@ -52,7 +56,15 @@ class Table:
     def wrong(self, name: str, why: str, fix: str) -> InvalidSetting:
         """The error of one of its values."""
         value = self._values.get(name)
-        said = "missing" if name not in self._values else show(value)
+        is_plain = value is None or isinstance(value, bool | int | float)
+        if name not in self._values:
+            said = "missing"
+        elif not is_plain and _SECRET.search(self.at(name)):
+            said = "set to something that is not shown, since it may be a key"
+        elif isinstance(value, Mapping) and value:
+            said = "a table"  # what is in it may be a key
+        else:
+            said = hidden(show(value))
         return InvalidSetting(f"{self.at(name)} is {said}", why, fix)
 
     def text(self, name: str, default: str | None = None) -> str:
@@ -119,6 +131,12 @@ class Table:
                 f"{self.at(name)} is no such name", f"it is {_NAMED}", "correct it"
             )
         value = environ.get(variable, "")
+        if not value and not _VARIABLE.fullmatch(variable):
+            raise InvalidSetting(
+                f"{self.at(name)} names a variable that is not set, and is not shown",
+                f"it is {_NAMED}",
+                "write the variable's name there, in capital letters, and set it to the key",
+            )
         if not value or not value.isascii() or not value.isprintable() or " " in value:
             said = "not set" if not value else "set to something that cannot be a key"
             raise InvalidSetting(
@@ -156,6 +174,17 @@ class Table:
                     f"{self.place or 'the file'} takes {', '.join(dict.fromkeys(self._taken))}",
                     f"write {close!r}, or remove it" if close else "remove it",
                 )
+
+
+def hidden(text: str) -> str:
+    """A text without the password of a URL in it.
+
+    Example:
+        >>> hidden("postgresql://imabo:pw@db/imabo?password=pw")
+        'postgresql://...@db/imabo?password=...'
+    """
+    text = re.sub(r"//.*@", "//...@", text)
+    return re.sub(r"(password=)[^&\s'\"]*", r"\1...", text)
 
 
 def read_toml(path: str | os.PathLike[str]) -> Table:

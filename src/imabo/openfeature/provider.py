@@ -15,12 +15,14 @@ from openfeature.flag_evaluation import FlagResolutionDetails
 from openfeature.provider import AbstractProvider, Metadata
 from openfeature.track import TrackingEventDetails
 
+from imabo.arms import Pull
 from imabo.errors import Forbidden, ImaboError, InvalidSetting, Unauthorized
 from imabo.integration import Source
 from imabo.openfeature.flags import (
     CODES,
     TARGETING_KEY,
     Details,
+    Flag,
     Flags,
     Kind,
     NotResolved,
@@ -29,6 +31,7 @@ from imabo.openfeature.flags import (
 )
 from imabo.openfeature.requests import Requests
 from imabo.openfeature.tracking import Event, checked_rewards
+from imabo.study import Study
 
 if TYPE_CHECKING:
     from imabo.integration import AnyStudy
@@ -97,6 +100,8 @@ class ImaboProvider(AbstractProvider):
         self._flags = Flags(self._sources, key, flags or {}, attributes)
         self._rewards = checked_rewards({"reward": None} if rewards is None else rewards)
         self._requests = Requests()
+        # Whose pulls have ids that start so: known of studies here, learned of those of a service.
+        self._owners = {study.token: study.name for study in studies if isinstance(study, Study)}
         self._is_failing = False
         self._lock = threading.Lock()
 
@@ -243,8 +248,7 @@ class ImaboProvider(AbstractProvider):
             pull = self._requests.pull(flag.source, key, stored)
         except (NotResolved, ImaboError) as error:
             return self._failed(default, error)
-        self._note(None)
-        return resolved(flag, kind, default, pull)
+        return self._resolved(flag, kind, default, pull)
 
     async def _resolve_awaited(
         self, kind: Kind, flag_key: str, default: object, context: EvaluationContext | None
@@ -258,7 +262,11 @@ class ImaboProvider(AbstractProvider):
             pull = await self._requests.pull_awaited(flag.source, key, stored)
         except (NotResolved, ImaboError) as error:
             return self._failed(default, error)
+        return self._resolved(flag, kind, default, pull)
+
+    def _resolved(self, flag: Flag, kind: Kind, default: object, pull: Pull) -> Details:
         self._note(None)
+        self._owners[pull.id.rpartition("-")[0]] = flag.source.name
         return resolved(flag, kind, default, pull)
 
     def _failed(self, default: object, error: NotResolved | ImaboError) -> Details:
@@ -284,7 +292,7 @@ class ImaboProvider(AbstractProvider):
         """
         event = Event.of(tracking_event_name, tracking_event_details, self._rewards)
         key = self._flags.key_of(evaluation_context)
-        for source in event.meant(self._sources.values()):
+        for source in event.meant(self._sources.values(), self._owners):
             if event.pull is not None:
                 name = {"pull_id": event.pull}
             elif key is not None and self._has_pull(source, key):

@@ -54,10 +54,13 @@ class Event:
             pull if isinstance(pull, str) else None,
         )
 
-    def meant(self, sources: Iterable[Source]) -> Iterator[Source]:
-        """The studies that it may be about."""
+    def meant(self, sources: Iterable[Source], owners: Mapping[str, str]) -> Iterator[Source]:
+        """The studies that it may be about; an id says whose pull it is where that is known."""
+        wanted = self.study
+        if wanted is None and self.pull is not None:
+            wanted = owners.get(self.pull.rpartition("-")[0])
         for source in sources:
-            if self.study is None or self.study == source.name:
+            if wanted is None or wanted == source.name:
                 yield source
 
     def tell(self, source: Source, name: Mapping[str, str]) -> None:
