@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from imabo import Choice, Objective, Signal, Space
 from imabo.arms import ActiveSet, Floats
 from imabo.errors import InvalidSetting, InvalidSignal
-from imabo.frontier import best_shares
+from imabo.mixing import best_shares
 from imabo.objective import Constraint, Limit, check_prices, objective_document, signals_document
 from imabo.pricing import allowances, in_reach, is_worth_a_try, priced, prices
 from imabo.spending import Spending, bank_after, lately_key

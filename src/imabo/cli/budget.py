@@ -92,12 +92,16 @@ def goal_lines(overview: Document) -> list[tuple[str, str]]:
     return lines
 
 
-def mix_lines(shares: Sequence[tuple[int, float]], *, is_within: bool) -> list[str]:
-    """A mix of arms; one arm alone needs no word, unless it is beyond the budget."""
+def mix_lines(
+    shares: Sequence[tuple[int, float]], *, is_within: bool, mean: float | None = None
+) -> list[str]:
+    """A mix of arms, and what it earns; one alone needs no word, unless it is beyond the budget."""
     if len(shares) == 1 and is_within:
         return []
     said = "within the budget" if is_within else "nothing is within the budget"
-    return [f"{said}: {', '.join(f'{share:.0%} arm {arm}' for arm, share in shares)}"]
+    mixed = ", ".join(f"{share:.0%} arm {arm}" for arm, share in shares)
+    earns = "" if mean is None else f"; mean reward {number(mean)}"
+    return [f"{said}: {mixed}{earns}"]
 
 
 def frontier(options: argparse.Namespace) -> None:
