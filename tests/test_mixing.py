@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from imabo import Choice, Float, Limit, Objective, Signal, Space, Study, insight
+from imabo.errors import InvalidSetting
 from imabo.frontier import Frontier, FrontierArm
 from imabo.mixing import Mixer, best_shares
 
@@ -106,9 +107,54 @@ def test_of_what_nothing_keeps_the_constraint_is_named() -> None:
     assert Mixer(means, means, np.array([[1.0, 3.0], [3.0, 1.0]]), np.ones(2)).unkept() == [0, 1]
 
 
-def test_a_frontier_of_a_service_of_before_is_mixed_by_its_means() -> None:
+def frontier_of_two(uses: tuple[float, float] = (1.0, 3.0)) -> Frontier:
+    """As a service of before says it: without what came since."""
     arms = [
         FrontierArm(i, {}, mean, (0, 1), use, (0, 1), 9, 9, True)
-        for i, (mean, use) in enumerate([(0.8, 1.0), (1.0, 3.0)])
+        for i, (mean, use) in enumerate(zip((0.8, 1.0), uses, strict=True))
     ]
-    assert Frontier("cost", "$", 0.95, arms, 1.0).at(2.0).mean == pytest.approx(0.9)
+    return Frontier("cost", "$", 0.95, arms, 1.0)
+
+
+def test_a_frontier_of_a_service_of_before_is_mixed_by_its_means() -> None:
+    assert frontier_of_two().at(2.0).mean == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("budget", [float("nan"), float("inf"), -1.0, "1", None, True, 1e61])
+def test_what_is_no_budget_is_refused(budget: object) -> None:
+    with pytest.raises(InvalidSetting, match="budget is"):
+        frontier_of_two().at(budget)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("points", [-1, 0, 2.5])
+def test_a_curve_has_points(points: object) -> None:
+    with pytest.raises(InvalidSetting, match="points is"):
+        frontier_of_two().curve(points)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_budget_of_nothing_buys_what_is_free() -> None:
+    mix = frontier_of_two().at(0)
+    assert (dict(mix.shares), mix.is_within) == ({0: 1.0}, False)
+    free = frontier_of_two(uses=(0.0, 3.0)).at(0.0)
+    assert (dict(free.shares), free.is_within) == ({0: 1.0}, True)
+
+
+def test_a_budget_that_is_kept_is_not_blamed_for_a_limit_that_is_not() -> None:
+    study = Study.create(
+        "limited",
+        Space(model=Choice("small", "large")),
+        signals={"cost": Signal(low=0.0, unit="$"), "latency_s": Signal(low=0.0, unit="s")},
+        objective=Objective(budgets={"cost": 5.0}, limits=[Limit("latency_s", 2.0, 0.05)]),
+        seed=0,
+    )
+    for _ in range(80):
+        pull = study.ask()
+        study.tell(pull.id, 0.5, signals={"cost": 1.0, "latency_s": 3.0})
+    cost, slow = insight.goals(insight.read(study))
+    assert (cost.can_be_kept, slow.can_be_kept) == (True, False)
+    assert cost.price_text == "there is no price, because nothing keeps latency_s > 2"
+    assert slow.price_text == "there is no price, because nothing is within it"
+    answer = insight.overview(insight.read(study)).answers[-1]
+    assert answer.answer == "No: nothing keeps latency_s > 2"
+    assert "nothing keeps latency_s > 2, whatever the budget of cost is" in str(study.frontier())
