@@ -2952,11 +2952,13 @@ export interface components {
             high?: number | null;
             /**
              * Known
-             * @description a price list: for each parameter what one unit adds, or pairs of a value and what it adds
+             * @description a price list: for each parameter what one unit adds or, by value, what each adds; as pairs of both where values are no texts
              * @default null
              */
             known?: {
-                [key: string]: number | unknown[][];
+                [key: string]: number | {
+                    [key: string]: number;
+                } | unknown[][];
             } | null;
             /**
              * Low

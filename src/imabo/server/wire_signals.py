@@ -35,10 +35,10 @@ class SignalPart(_Body):
     low: float | None = None
     high: float | None = None
     unit: str = Field("", max_length=60)
-    known: dict[str, float | list[list[Any]]] | None = Field(
+    known: dict[str, float | dict[str, float] | list[list[Any]]] | None = Field(
         None,
-        description="a price list: for each parameter what one unit adds, or pairs of a value and "
-        "what it adds",
+        description="a price list: for each parameter what one unit adds or, by value, what each "
+        "adds; as pairs of both where values are no texts",
     )
 
 
