@@ -45,11 +45,18 @@ class Mixer:
         known = cautious[np.isfinite(cautious)]
         # Of a single reward without a range nothing is sure: such arms come last.
         least = known.min() - np.ptp(known) - 1.0 if len(known) else 0.0
+        self._found: dict[tuple[float, ...], tuple[Floats, bool]] = {}
         self._cautious = np.where(np.isfinite(cautious), cautious, least)
 
     def within(self, allowed: Floats | None = None) -> tuple[Floats, bool]:
         """The shares of the best mix, and whether it is within what is allowed; see best_shares."""
         allowed = self.allowed if allowed is None else allowed
+        key = tuple(allowed.tolist())  # a price, a curve and its ends ask for the same ones
+        if key not in self._found:
+            self._found[key] = self._within(allowed)
+        return self._found[key]
+
+    def _within(self, allowed: Floats) -> tuple[Floats, bool]:
         rows = self._candidates
         if len(self.uses) > 1:
             few = self._few(allowed)
