@@ -28,7 +28,7 @@ LAYERS: list[set[str]] = [
     {"space", "memory", "magnitude", "beliefs", "counters", "admitted", "settings", "objective"}
     | {"spending", "facts"},
     {"arms"},
-    {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"},
+    {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"} | {"mixing"},
     {"gaussian"},
     {"policies", "oracles", "stores"},
     {

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from imabo import Choice, Objective, Signal, Space
+from imabo import Choice, Objective, Signal, Space, Study, policies
 from imabo.arms import ActiveSet, Floats
 from imabo.errors import InvalidSetting, InvalidSignal
-from imabo.frontier import best_shares
+from imabo.mixing import best_shares
 from imabo.objective import Constraint, Limit, check_prices, objective_document, signals_document
 from imabo.pricing import allowances, in_reach, is_worth_a_try, priced, prices
 from imabo.spending import Spending, bank_after, lately_key
@@ -219,3 +219,29 @@ def test_documents_come_back() -> None:
     assert signal.expected({"m": 1, "n": 4}) == 4.0
     goal = Objective(budgets={"cost": 1.0}, limits=(Limit("s", 2.0, 0.1),))
     assert Objective.restore(goal.document()) == goal
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("limits", [(), (Limit("seconds", 2.0, 0.4),)])
+@pytest.mark.parametrize("policy", [policies.QRM2(), policies.UCBAIR(), policies.IMOSS()])
+def test_a_policy_with_infinite_scores_keeps_a_budget(
+    policy: policies.Policy, limits: tuple[Limit, ...]
+) -> None:
+    """An arm that must be served first has no price to compare with."""
+    rng = np.random.default_rng(0)
+    study = Study.create(
+        "s",
+        Space(model=Choice("small", "large")),
+        policy=policy,
+        signals={"cost": Signal(low=0.0), "seconds": Signal(low=0.0)},
+        objective=Objective(budgets={"cost": 0.5}, limits=limits),
+        seed=0,
+    )
+    costs = []
+    for _ in range(400):
+        pull = study.ask()
+        large = pull.config["model"] == "large"
+        costs.append(1.0 if large else 0.1)
+        reward = float(rng.random() < (0.9 if large else 0.5))
+        study.tell(pull.id, reward, signals={"cost": costs[-1], "seconds": 1.0})
+    assert 0.4 < np.mean(costs[200:]) < 0.56

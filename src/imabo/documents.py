@@ -178,6 +178,7 @@ def best_document(best: Best) -> Document:
         "since": None if best.since is None else stamp(best.since),
         "shares": None if best.shares is None else [[*pair] for pair in best.shares.items()],
         "is_within": best.is_within,
+        "mix_mean": best.mix_mean,
     }
 
 

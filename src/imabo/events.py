@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from imabo.amounts import amount
 from imabo.documents import Document, event_document, to_datetime
 from imabo.objective import changes_in_words
 from imabo.space.scalars import show
@@ -157,9 +158,7 @@ def _feasibility_text(kind: str, data: Mapping[str, Any]) -> str:
         arm = data["arm"]
         return "the budgets and limits can be kept" + ("" if arm is None else f": arm {arm} does")
     unit, name, arm = data["unit"], data["name"], data["arm"]
-    use, budget = (f"{data[key]:.3g}{unit and ' '}{unit}" for key in ("use", "budget"))
-    if unit == "$":
-        use, budget = (f"${data[key]:.3g}" for key in ("use", "budget"))
+    use, budget = (amount(data[key], unit) for key in ("use", "budget"))
     if data["above"] is not None:
         use, budget = (f"{100.0 * data[key]:.3g} % of the requests" for key in ("use", "budget"))
         return f"nothing keeps {name} to {budget}: arm {arm}, which exceeds it least, has {use}"

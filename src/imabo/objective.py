@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from imabo.amounts import digits
 from imabo.errors import InvalidSetting, InvalidSignal
 from imabo.magnitude import LARGEST
-from imabo.settings import check_fraction, check_number, check_one_of, is_number, unfit
+from imabo.settings import check_fraction, check_number, check_one_of, is_number, real, unfit
 from imabo.space import Choice, Space
 from imabo.space.scalars import show
+from imabo.spelling import closest
 
 _LONGEST: Final = 60  # characters of a signal's name or unit
 _MOST: Final = 16  # signals of a study
@@ -55,7 +56,7 @@ class Signal:
 
     def checked(self, name: str, value: object) -> float:
         """A value of this signal as a float; refuses what is no finite number in its range."""
-        number = value if type(value) is float else _number(value)
+        number = value if type(value) is float else real(value)
         low = -LARGEST if self.low is None else self.low
         high = LARGEST if self.high is None else self.high
         if number is None or not low <= number <= high:
@@ -111,6 +112,9 @@ class Limit:
     share: float
 
     def __post_init__(self) -> None:
+        if not isinstance(self.signal, str) or not self.signal.isidentifier():
+            why = "it must be the name of a signal"
+            raise unfit("signal", self.signal, why, 'pass Limit("latency_s", 2.0, 0.05), say')
         check_number("above", self.above, -LARGEST, LARGEST, closed=True)
         check_fraction("share", self.share)
 
@@ -163,8 +167,9 @@ class Objective:
                 why = f"it must be a number above 0 and at most {LARGEST:g}"
                 fix = "pass what a request may use on average"
                 raise unfit(f"the budget of {name!r}", budget, why, fix)
-        if not all(isinstance(limit, Limit) for limit in self.limits):
-            why = "each must be a Limit"
+        is_list = isinstance(self.limits, Sequence)
+        if not is_list or not all(isinstance(limit, Limit) for limit in self.limits):
+            why = "each must be a Limit" if is_list else "it must be a list of limits"
             raise unfit("limits", self.limits, why, 'pass [Limit("latency_s", 2.0, 0.05)], say')
         names = [one.name for one in self.constraints]
         if len(set(names)) < len(names):
@@ -203,8 +208,7 @@ class Objective:
         return cls(document.get("maximise", "reward"), document.get("budgets", {}), limits)
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, bool) or is_number(value) else None
+_CALLED: Final = {Signal: "a signal", Limit: "a limit", Objective: "the objective"}
 
 
 def checked_signals(signals: object) -> dict[str, Signal]:
@@ -297,7 +301,8 @@ def _allowed(one: Constraint) -> str:
 def check_prices(signals: Mapping[str, Any] | None, space: Space) -> None:
     """Refuse a price list of another space: every value that may be served has its price."""
     for name, document in (signals or {}).items():
-        for parameter, price in (Signal.restore(document).known or {}).items():
+        signal = Signal.restore(document)
+        for parameter, price in (signal.known or {}).items():
             what = f"the price list of the signal {name!r}"
             if parameter not in space.parameters:
                 why = f"it prices {parameter!r}, and the space has {', '.join(space.names)}"
@@ -308,12 +313,38 @@ def check_prices(signals: Mapping[str, Any] | None, space: Space) -> None:
             if missing or (not values and isinstance(price, Mapping)):
                 why = f"of {parameter!r} it does not say what {show(missing or 'one unit')} adds"
                 raise InvalidSetting(f"{what} does not fit", why, "add it")
+        _check_ends(name, signal, space)
+
+
+def _check_ends(name: str, signal: Signal, space: Space) -> None:
+    """Refuse a price list by which some configuration is beyond the signal's own ends."""
+    if space.forbid or signal.known is None:
+        return  # then the sum of the least prices may be of a configuration that is never served
+    least = most = spare = 0.0
+    for parameter, price in signal.known.items():
+        kind: Any = space.parameters[parameter]
+        each = (
+            [float(price[value]) for value in kind.values()]
+            if isinstance(price, Mapping)
+            else [float(price) * kind.low, float(price) * kind.high]
+        )
+        if kind.when:
+            spare += max(map(abs, each))
+        else:
+            least, most = least + min(each), most + max(each)
+    for low, high, total in ((signal.low, None, least + spare), (None, signal.high, most - spare)):
+        if (low is not None and total < low) or (high is not None and total > high):
+            end = f"low, {low:g}" if low is not None else f"high, {high:g}"
+            why = f"by it a request may use {digits(total, 6)}, beyond the signal's {end}"
+            fix = "correct the prices, or declare the signal with other ends"
+            raise InvalidSetting(f"the price list of the signal {name!r} does not fit", why, fix)
 
 
 def _restored(kind: Any, value: object) -> Any:
     """What a document says, or the value itself if it is none."""
     if not isinstance(value, Mapping):
         return value
+    _check_fields(kind, value)
     try:
         return kind.restore(value)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -323,8 +354,27 @@ def _restored(kind: Any, value: object) -> Any:
         raise unfit(kind.__name__.lower(), value, why, f"pass what {kind.__name__} takes") from None
 
 
+def _check_fields(kind: Any, document: Mapping[Any, Any]) -> None:
+    """Refuse what would be passed over: a budget under a wrong name would not be kept."""
+    names = [one.name for one in fields(kind)]
+    for name in document:
+        if name not in names:
+            close = closest(name, names)
+            fix = f"write {close!r}, if you meant that one" if close else "leave it out"
+            what = f"{_CALLED[kind]} has {show(name)}"
+            raise InvalidSetting(what, f"it takes {', '.join(map(repr, names))}", fix)
+    limits = document.get("limits", ()) if kind is Objective else ()
+    if isinstance(limits, Sequence):
+        for one in limits:
+            if isinstance(one, Mapping):
+                _check_fields(Limit, one)
+
+
 def _check_prices(known: object) -> None:
     fix = 'pass {"model": {"small": 0.001, "large": 0.01}}, say'
+    if callable(known):
+        why = "a function is not stored with the study, so other processes and a replay lack it"
+        raise unfit("known", known, why, f"{fix}, or report the signal of each request")
     if not isinstance(known, Mapping) or not known:
         raise unfit("known", known, "it must be a dict of prices by parameter", fix)
     for name, price in known.items():

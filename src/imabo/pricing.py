@@ -5,6 +5,7 @@ Labels are those of docs/algorithm.md. Costs are in budgets: 1 is what a request
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -251,7 +252,11 @@ def _duals(values: Floats, costs: Floats, allowed: Floats) -> Floats | None:
 
 def _charges(values: Floats, costs: Floats, banks: Floats) -> Floats:
     """The prices, with what the banks add or take off; eq. (net)."""
-    nudge = _NUDGE * max(_spread(values), _SAME)
+    spread = _spread(values)
+    if not isfinite(spread):
+        values = _finite(values)
+        spread = _spread(values)
+    nudge = _NUDGE * max(spread, _SAME)
     if len(costs) == 1:
         bank = banks.item(0)
         price, _ = _price(values, costs[0], _allowance(bank))
@@ -316,6 +321,15 @@ def _slide(
         found[:] = np.maximum(start + min(step, high - low) * way, 0.0)
 
 
+def _finite(values: Floats) -> Floats:
+    """Values that a price can be made of: what must be served first counts as the best known."""
+    known = values[np.isfinite(values)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    return np.clip(values, low, high)
+
+
 def _spread(values: Floats) -> float:
-    # As max() and min() do it, in half of the time.
-    return float(np.maximum.reduce(values) - np.minimum.reduce(values)) if len(values) else 0.0
+    # As max() and min() do it, in half of the time; of plain numbers, as inf - inf is no warning.
+    if not len(values):
+        return 0.0
+    return float(np.maximum.reduce(values)) - float(np.minimum.reduce(values))

@@ -13,8 +13,8 @@ from imabo.arms import ActiveSet, Floats, Ints
 from imabo.confidence import bounded_interval, contenders, open_interval
 from imabo.errors import NoRewards
 from imabo.evaluation import Shrunk, level_of_each, shrink
-from imabo.frontier import best_shares
 from imabo.markup import number, table
+from imabo.mixing import Mixer
 from imabo.policies.counts import expected_means, pooled_variance, prior_counts
 from imabo.settings import check_fraction
 from imabo.space import Config
@@ -44,6 +44,8 @@ class Best:
         chance: How likely it is to be the best of the active arms; None from a service of before.
         shares: With an objective, the mix of arms to serve within its budgets and limits, by id;
             this arm is the one with the largest share.
+        mix_mean: What that mix would earn on average: the arms' means as ``mean`` has them, by
+            their shares. None without an objective, and from a service of before.
         is_within: False where no active arm is within them: then it is the one that exceeds them
             least.
     """
@@ -59,6 +61,7 @@ class Best:
     chance: float | None = None
     shares: Mapping[int, float] | None = None
     is_within: bool = True
+    mix_mean: float | None = None
 
     def _repr_html_(self) -> str:
         """For notebooks: the configuration, and what is known of it."""
@@ -71,6 +74,8 @@ class Best:
         if self.shares is not None:
             mixed = ", ".join(f"{share:.0%} arm {arm}" for arm, share in self.shares.items())
             rows.append(("within the budget" if self.is_within else "nothing is within", mixed))
+        if self.mix_mean is not None:
+            rows.append(("mean reward of these", number(self.mix_mean)))
         return table(f"best: arm {self.arm}", [], rows)
 
 
@@ -95,24 +100,24 @@ def recommend(arms: ActiveSet, level: float) -> Best:
         fix = "serve some requests with ask() and report them with tell() first"
         raise NoRewards("no active arm has a reward yet", why, fix)
     since = None if arms.memory is None else arms.memory.since
-    if arms.prior_counts.any() or since is not None:
-        cautious = _shrunk(arms)[rows]
-    else:
-        rows = _contenders(arms, rows, level)
-        cautious = _ends(arms, rows, level)[0]
-    # Equal estimates: the higher mean first, then more rewards, then the older arm.
-    order = (arms.ids[rows], -arms.n_rewards[rows], -arms.means[rows], -cautious)
-    row = int(rows[np.lexsort(order)[0]])
-    shares, is_within = None, True
+    found = estimates(arms)
+    shares, is_within, mix_mean = None, True, None
     if arms.spending is not None:
-        rows, cautious = _all_of(arms, rows, cautious, level)
-        uses = arms.spending.means(len(arms))[:, rows]
-        mix, is_within = best_shares(cautious, uses, arms.spending.budgets)
+        rows = mixed_rows(arms, rows)
+        mixer = mixer_of(arms, rows, found.means[rows], cautious_means(arms, rows, level))
+        mix, is_within = mixer.within()
         row = int(rows[int(mix.argmax())])
         shares = {int(arms.ids[rows[i]]): float(mix[i]) for i in np.flatnonzero(mix).tolist()}
+        mix_mean = arms.from_unit(float(mix @ mixer.means))
+    else:
+        if not _is_expected(arms):
+            rows = _contenders(arms, rows, level)
+        cautious = cautious_means(arms, rows, level)
+        # Equal estimates: the higher mean first, then more rewards, then the older arm.
+        order = (arms.ids[rows], -arms.n_rewards[rows], -arms.means[rows], -cautious)
+        row = int(rows[np.lexsort(order)[0]])
     stretches = _stretches(arms, row)
     n, total = stretches[0]
-    found = _estimates(arms, since is not None)
     mean = float(found.means[row])
     each = level_of_each(level, int(np.count_nonzero(arms.n_rewards)))
     low, high = _interval(arms, row, stretches, each if since is None else _shared(each))
@@ -133,19 +138,55 @@ def recommend(arms: ActiveSet, level: float) -> Best:
         chance=found.chance(row, arms.servable),
         shares=shares,
         is_within=is_within,
+        mix_mean=mix_mean,
     )
 
 
-def _all_of(arms: ActiveSet, rows: Ints, cautious: Floats, level: float) -> tuple[Ints, Floats]:
-    """All that may be part of a mix: a worse arm may be the cheaper one."""
-    every = np.flatnonzero(arms.servable & (arms.n_rewards > 0))
-    if len(every) == len(rows):
-        return rows, cautious
-    return every, _ends(arms, every, level)[0]
+def mixed_rows(arms: ActiveSet, rows: Ints) -> Ints:
+    """Those of some arms that have said what they use, if any has: others are no part of a mix."""
+    if arms.spending is None:
+        return rows
+    counts = arms.spending.counts(len(arms))[:, rows]
+    known = np.array([[arms.spending.is_known(place)] for place in range(len(counts))])
+    told = ((counts > 0.0) | known).all(axis=0)
+    return rows[told] if told.any() else rows
 
 
-def _estimates(arms: ActiveSet, is_changed: bool) -> Shrunk:
+def mixer_of(arms: ActiveSet, rows: Ints, means: Floats, cautious: Floats) -> Mixer:
+    """Mixes of some arms within the budgets and limits of the study, which has some."""
+    if arms.spending is None:
+        raise ValueError("a study without an objective has nothing to keep")
+    uses = arms.spending.means(len(arms))[:, rows]
+    return Mixer(means, cautious, uses, arms.spending.budgets)
+
+
+def prices_now(arms: ActiveSet, level: float = 0.95) -> dict[str, float]:
+    """What one more of each budget or limit a request buys in reward now, by their names."""
+    spending = arms.spending
+    if spending is None:
+        return {}
+    rows = mixed_rows(arms, np.flatnonzero(arms.servable & (arms.n_rewards > 0)))
+    if not len(rows):
+        return {one.name: 0.0 for one in spending.constraints}
+    mixer = mixer_of(arms, rows, estimates(arms).means[rows], cautious_means(arms, rows, level))
+    scale = arms.from_unit(1.0) - arms.from_unit(0.0)
+    return {one.name: scale * mixer.price(i) for i, one in enumerate(spending.constraints)}
+
+
+def _is_expected(arms: ActiveSet) -> bool:
+    """Whether more than an arm's own rewards speaks of it: a model, or a change."""
+    is_changed = arms.memory is not None and arms.memory.since is not None
+    return bool(arms.prior_counts.any()) or is_changed
+
+
+def cautious_means(arms: ActiveSet, rows: Ints, level: float) -> Floats:
+    """Careful estimates of some arms' means, which few lucky rewards do not make high."""
+    return _shrunk(arms)[rows] if _is_expected(arms) else _ends(arms, rows, level)[0]
+
+
+def estimates(arms: ActiveSet) -> Shrunk:
     """What is known of all arms' means, on the unit scale; after a change, as they are now."""
+    is_changed = arms.memory is not None and arms.memory.since is not None
     is_bounded = arms.reward_range is not None
     n = arms.n_now if is_changed else arms.n_rewards
     sums = arms.sums_now if is_changed else arms.unit_sums()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
 
 from imabo.errors import InvalidSetting
 from imabo.space.scalars import show
@@ -32,6 +35,22 @@ def is_number(value: object) -> TypeGuard[int | float]:
         return math.isfinite(value)
     except OverflowError:  # an integer beyond the largest float
         return False
+
+
+def real(value: object) -> float | None:
+    """A finite number as a float, as rewards and signals are taken: NumPy's too, and True as 1.0.
+
+    Example:
+        >>> real(np.float32(0.5)), real(True), real("1"), real(float("nan"))
+        (0.5, 1.0, None, None)
+    """
+    if not isinstance(value, numbers.Real | np.bool_):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:  # an integer beyond the largest float
+        return None
+    return found if math.isfinite(found) else None
 
 
 def check_number(name: str, value: object, low: float, high: float, *, closed: bool) -> None:

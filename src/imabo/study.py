@@ -299,6 +299,10 @@ class Study(StudyFrames, Compared, StudyGoals):
         and the model say. ``observed`` is the plain average, which tends to be too high. ``chance``
         says how likely it is that no other active arm is better.
 
+        With an objective it is the arm with the largest share of the best mix within budgets and
+        limits (``shares``), and ``mix_mean`` is what that mix earns on average. Arms are mixed that
+        the cautious estimate would serve with some budget, by their means.
+
         Whichever arm is chosen, the interval covers its true mean at all moments together with
         probability at least ``level``, as long as the loss of rewards does not depend on their
         value; with ``reward_range=None``, only for many rewards. After a change that was noticed

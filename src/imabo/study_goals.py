@@ -72,7 +72,8 @@ class StudyGoals(StudyBase):
         """Reward against a signal: every arm with intervals, the best mix, and the price now.
 
         Without a name it is the signal of the first budget. ``frontier.at(budget)`` says what
-        another budget would buy, ``frontier.curve()`` what all of them would.
+        another budget would buy, ``frontier.curve()`` what all of them would, with the objective's
+        other budgets and limits kept. Means are as ``best`` has them, not flattered by luck.
 
         Example:
             >>> from imabo import Choice, Objective, Signal, Space, Study

@@ -111,6 +111,16 @@ def test_who_sorts_by_what_there_is_not_is_told_what_there_is(filled: Api, sort:
     assert "admitted_at or signal:NAME, the mean of a signal" in answer.json()["why"]
 
 
+def test_a_price_list_is_a_map_by_value_or_pairs(api: Api) -> None:
+    prices = {"small": 1.0, "large": 3.0}
+    signals = {"cost": {"low": 0.0, "known": {"model": prices}}}
+    assert api.http.patch(api.path, json={"signals": signals}).status_code == 200
+    pairs = [["small", 1.0], ["large", 3.0]]
+    assert api.read("")["signals"]["cost"]["known"] == {"model": pairs}
+    again = {"cost": {"low": 0.0, "known": {"model": pairs}}}
+    assert api.http.patch(api.path, json={"signals": again}).status_code == 200
+
+
 def test_signals_are_in_the_table_and_budgets_in_the_key_figures(api: Api) -> None:
     signals = {"cost": {"low": 0.0, "unit": "$"}}
     api.http.patch(api.path, json={"signals": signals, "objective": {"budgets": {"cost": 2.0}}})
@@ -130,6 +140,9 @@ def test_signals_are_in_the_table_and_budgets_in_the_key_figures(api: Api) -> No
     assert code_of(unknown, 422) == "invalid_signal"
     at = api.read("/frontier", budget=2.5)["at"]
     assert (at["is_within"], at["use"]) == (True, pytest.approx(2.5))
+    assert api.read("/frontier", budget=2.0)["at"]["mean"] == api.read("/best")["mix_mean"]
+    assert api.read("/frontier", budget=0)["at"]["is_within"] is False
+    assert code_of(api.http.get(f"{api.path}/frontier", params={"budget": -1}), 422)
     assert api.read("/frontier")["at"] is None
     api.http.patch(api.path, json={"objective": {"budgets": {"cost": 0.5}}})
     answer = api.read("/overview")["answers"][-1]  # at once, although facts are kept

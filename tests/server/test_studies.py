@@ -130,6 +130,7 @@ def test_best_is_what_the_study_says(api: Api, server: RunningServer) -> None:
         "since": None,
         "shares": None,
         "is_within": True,
+        "mix_mean": None,
     }
 
 

@@ -126,3 +126,9 @@ def test_a_store_that_fails_then_loses_no_report(
     assert (study.n_rewards, said(study)) == (150, [])
     run(study, 20, seed=1)
     assert said(study) == ["infeasible"]
+
+
+def test_small_amounts_are_said_as_people_write_them() -> None:
+    study = make(None, Objective(budgets={"cost": 0.00001}))
+    run(study, 200, small=0.00003, large=0.00009)
+    assert "budget of cost, $0.00001 a request" in str(study.events()[-1])

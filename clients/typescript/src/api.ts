@@ -1286,6 +1286,12 @@ export interface components {
              * @description an estimate that is not flattered by the choice
              */
             mean: number;
+            /**
+             * Mix Mean
+             * @description what the mix would earn on average, not flattered by the choice
+             * @default null
+             */
+            mix_mean?: number | null;
             /** N Rewards */
             n_rewards: number;
             /**
@@ -1860,6 +1866,13 @@ export interface components {
             /** Level */
             level: number;
             /**
+             * Others
+             * @description the objective's other budgets and limits, which are kept
+             */
+            others: {
+                [key: string]: number;
+            };
+            /**
              * Price
              * @description what one more of it a request buys in reward now
              */
@@ -1883,6 +1896,11 @@ export interface components {
         FrontierArm: {
             /** Arm */
             arm: number;
+            /**
+             * Cautious
+             * @description the careful estimate that says which arms may be part of a mix
+             */
+            cautious: number | null;
             /** Config */
             config: {
                 [key: string]: unknown;
@@ -1891,12 +1909,27 @@ export interface components {
             interval: (number | null)[];
             /** Is On Frontier */
             is_on_frontier: boolean;
-            /** Mean */
+            /**
+             * Mean
+             * @description an estimate that is not flattered by luck
+             */
             mean: number;
             /** N Rewards */
             n_rewards: number;
             /** N Signals */
             n_signals: number;
+            /**
+             * Observed
+             * @description the plain average of its rewards
+             */
+            observed: number | null;
+            /**
+             * Others
+             * @description what it uses of the other budgets and limits; null where it has not said it
+             */
+            others: {
+                [key: string]: number;
+            } | null;
             /** Use */
             use: number;
             /** Use Interval */
@@ -1917,6 +1950,11 @@ export interface components {
              * @description on average; of a limit, the share of the requests
              */
             allowed: number;
+            /**
+             * Can Be Kept
+             * @description false where nothing keeps it, alone or with the others
+             */
+            can_be_kept: boolean;
             /**
              * Is Kept
              * @description null while it is not known
@@ -2192,7 +2230,7 @@ export interface components {
         MixAnswer: {
             /**
              * Is Within
-             * @description false where no arm is within the budget
+             * @description false where nothing is within the budget and the others that are kept
              */
             is_within: boolean;
             /** Mean */
@@ -2918,11 +2956,13 @@ export interface components {
             high?: number | null;
             /**
              * Known
-             * @description a price list: for each parameter what one unit adds, or pairs of a value and what it adds
+             * @description a price list: for each parameter what one unit adds or, by value, what each adds; as pairs of both where values are no texts
              * @default null
              */
             known?: {
-                [key: string]: number | unknown[][];
+                [key: string]: number | {
+                    [key: string]: number;
+                } | unknown[][];
             } | null;
             /**
              * Low

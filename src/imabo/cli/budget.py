@@ -22,12 +22,15 @@ from imabo.cli.output import (
 )
 from imabo.cli.places import place_of
 from imabo.documents import Document
+from imabo.errors import InvalidSetting, InvalidSignal
 from imabo.frontier import Frontier, mix_document
 from imabo.objective import Limit, Objective
+from imabo.spelling import closest
 
 _WIDTH: Final = 60  # letters of a line over time
 _OTHER: Final = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the budget, to see what those would buy
 _NONE: Final = "none"
+_MOST_ARMS: Final = 20  # of a frontier that are printed
 
 
 def budget(options: argparse.Namespace) -> None:
@@ -37,8 +40,8 @@ def budget(options: argparse.Namespace) -> None:
         raise UsageError("--end stands alone", options.command)
     with place_of(options) as place:
         if is_change:
-            now = place.study(options.study).get("objective")
-            wanted = None if options.end else _changed(now, options)
+            known = place.study(options.study)
+            wanted = None if options.end else _changed(known, options)
             place.named(options.study).update(objective=wanted)
         overview = place.overview(options.study)
         objective = place.study(options.study).get("objective")
@@ -55,25 +58,45 @@ def budget(options: argparse.Namespace) -> None:
         say(f"{clean(goal['name']):14} {line if goal['n'] else 'no request has said it yet'}")
 
 
-def _changed(now: Document | None, options: argparse.Namespace) -> Objective | None:
+def _changed(study: Document, options: argparse.Namespace) -> Objective | None:
     """The objective with what the command line changes of it; None where nothing is left."""
+    now, signals = study.get("objective"), list(study.get("signals") or {})
     known = Objective() if now is None else Objective.restore(now)
     budgets = dict(known.budgets)
     for word in options.budget:
         name, _, text = word.partition("=")
+        _check_signal(name, signals)
         if text == _NONE:
-            budgets.pop(name, None)
+            if budgets.pop(name, None) is None:
+                raise _not_there(f"a budget of {name}", known)
         else:
             budgets[name] = _number(text, word, options)
     limits = {(one.signal, one.above): one for one in known.limits}
     for signal, above, share in options.limit:
+        _check_signal(signal, signals)
         place = signal, _number(above, above, options)
         if share == _NONE:
-            limits.pop(place, None)
+            if limits.pop(place, None) is None:
+                raise _not_there(f"a limit {signal} > {above}", known)
         else:
             limits[place] = Limit(*place, share=_number(share, share, options))
     found = Objective(budgets=budgets, limits=tuple(limits.values()))
     return found if found.constraints else None
+
+
+def _check_signal(name: str, signals: Sequence[str]) -> None:
+    """Refuse a signal that the study has not, with the one that was meant."""
+    if name not in signals:
+        close = closest(name, signals)
+        fix = f"write {close!r}, if you meant that one" if close else "declare it with the study"
+        why = f"the study's signals are: {', '.join(map(repr, signals)) or 'none'}"
+        raise InvalidSignal(f"no signal is named {name!r}", why, fix)
+
+
+def _not_there(what: str, known: Objective) -> InvalidSetting:
+    kept = ", ".join(one.name for one in known.constraints) or "none"
+    why = f"the study has {kept}"
+    return InvalidSetting(f"{what} cannot end", why, "look with imabo budget STUDY")
 
 
 def _number(text: str, word: str, options: argparse.Namespace) -> float:
@@ -92,12 +115,16 @@ def goal_lines(overview: Document) -> list[tuple[str, str]]:
     return lines
 
 
-def mix_lines(shares: Sequence[tuple[int, float]], *, is_within: bool) -> list[str]:
-    """A mix of arms; one arm alone needs no word, unless it is beyond the budget."""
+def mix_lines(
+    shares: Sequence[tuple[int, float]], *, is_within: bool, mean: float | None = None
+) -> list[str]:
+    """A mix of arms, and what it earns; one alone needs no word, unless it is beyond the budget."""
     if len(shares) == 1 and is_within:
         return []
     said = "within the budget" if is_within else "nothing is within the budget"
-    return [f"{said}: {', '.join(f'{share:.0%} arm {arm}' for arm, share in shares)}"]
+    mixed = ", ".join(f"{share:.0%} arm {arm}" for arm, share in shares)
+    earns = "" if mean is None else f"; mean reward {number(mean)}"
+    return [f"{said}: {mixed}{earns}"]
 
 
 def frontier(options: argparse.Namespace) -> None:
@@ -112,6 +139,8 @@ def frontier(options: argparse.Namespace) -> None:
         say(line)
     say()
     print_table(_arms(found))
+    if len(found.arms) > _MOST_ARMS:
+        say(f"{count(len(found.arms) - _MOST_ARMS, 'more arm')}; all of them with --json")
     say()
     say(f"what other budgets would buy, with {clean(found.signal)} a request up to")
     print_table(_others(found, options.at))
@@ -122,12 +151,19 @@ def frontier(options: argparse.Namespace) -> None:
 
 
 def _arms(found: Frontier) -> Table:
-    """Every arm with its intervals; a star marks those on the frontier."""
+    """Arms with their intervals; a star marks those on the frontier.
+
+    Of many, those on it, those of the mix, and those with the most rewards.
+    """
     best = {} if found.budget is None else found.at(found.budget).shares
     use = clean(found.signal)
     titles = ["", "arm", use, f"{use} between", "reward", "reward between", "rewards", "mix"]
     drawn = Table([*titles, "config"], frozenset(titles) - {""})
-    for one in found.arms:
+    listed = sorted(
+        found.arms,
+        key=lambda one: (one.arm not in best, not one.is_on_frontier, -one.n_rewards),
+    )[:_MOST_ARMS]
+    for one in sorted(listed, key=lambda one: (one.use, -one.mean)):
         low, high = one.use_interval
         share = best.get(one.arm)
         drawn.rows.append(

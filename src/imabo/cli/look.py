@@ -122,7 +122,8 @@ def best(options: argparse.Namespace) -> None:
     if found.since is not None:
         say(f"since a change noticed at {when(found.since.timestamp())}")
     if found.shares is not None:
-        for line in mix_lines(list(found.shares.items()), is_within=found.is_within):
+        parts = list(found.shares.items())
+        for line in mix_lines(parts, is_within=found.is_within, mean=found.mix_mean):
             say(line)
     for name, value in found.config.items():
         say(f"  {config_text({name: value})}")
@@ -214,7 +215,8 @@ def key_figures(overview: Document) -> list[tuple[str, str]]:
     mix = found.get("mix")  # none without an objective, and from an older service
     if mix is not None:
         parts = [(part["arm"], part["share"]) for part in mix["parts"]]
-        figures += [("", line) for line in mix_lines(parts, is_within=mix["is_within"])]
+        lines = mix_lines(parts, is_within=mix["is_within"], mean=mix["mean"])
+        figures += [("", line) for line in lines]
     if found["chance"] is not None:
         figures.append(("", f"the best of the active arms: {chance_text(found['chance'])}"))
     return [*figures, ("", config_text(found["config"]))]

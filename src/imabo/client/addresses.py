@@ -35,6 +35,11 @@ def signal_address(address: str, name: str) -> str:
     return f"{address}?{name}"
 
 
+def is_signal(address: str) -> bool:
+    """Whether an address is that of a signal."""
+    return "?" in address
+
+
 def study_of(address: str) -> str:
     """What the addresses of one study's pulls begin with, by their ids or by their keys.
 

@@ -9,13 +9,20 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import ClassVar, Final
 
-from imabo.client.addresses import in_words, named, study_of, told
+from imabo.client.addresses import in_words, is_signal, named, study_of, told
 from imabo.client.answers import read, results_of
 from imabo.client.http import Call, HttpAnswer, json_of, path_of
 from imabo.client.reports import Reports
 from imabo.client.session import Backoff, retry_after
 from imabo.client.steps import Reply, Send, Steps, T, worked
-from imabo.errors import ImaboError, RewardConflict, StoreClosed, StoreError, Unavailable
+from imabo.errors import (
+    ImaboError,
+    RewardConflict,
+    SignalConflict,
+    StoreClosed,
+    StoreError,
+    Unavailable,
+)
 
 MOST_REWARDS: Final = 1000  # of one call
 _LONGEST_WAIT_S: Final = 60.0  # that a service may ask for
@@ -50,7 +57,7 @@ class Outbox(ABC):
         """The reward of a pull that waits, if one does."""
 
     def holds(self, pull_id: str, reward: float) -> bool:
-        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+        """Whether this very value waits already; a conflict when another one does."""
         known = self.known(pull_id)
         if known is not None and known != reward:
             raise conflict(pull_id, known, reward)
@@ -203,18 +210,22 @@ class MemoryOutbox(Outbox):
         return 1
 
 
-def conflict(pull_id: str, known: float, reward: float) -> RewardConflict:
-    """Two rewards for one pull."""
-    return RewardConflict(
-        f"the reward of {in_words(pull_id)} is {reward!r} now",
-        f"{known!r} was told before and waits to be sent",
-        "report each pull once",
-    )
+def conflict(pull_id: str, known: float, value: float) -> RewardConflict | SignalConflict:
+    """Two rewards for one pull, or two values for a signal of it."""
+    why = f"{known!r} was told before and waits to be sent"
+    what = f"{_what(pull_id)} is {value!r} now"
+    if is_signal(pull_id):
+        return SignalConflict(what, why, "report each signal of a pull once")
+    return RewardConflict(what, why, "report each pull once")
+
+
+def _what(pull_id: str) -> str:
+    return in_words(pull_id) if is_signal(pull_id) else f"the reward of {in_words(pull_id)}"
 
 
 def _closed(pull_id: str) -> StoreClosed:
     return StoreClosed(
-        f"the reward of {in_words(pull_id)} is neither delivered nor kept",
+        f"{_what(pull_id)} is neither delivered nor kept",
         "the client was closed meanwhile",
         "tell rewards before close(), or make another Client and tell it again",
     )

@@ -262,7 +262,7 @@ class Session:
         return True
 
     def holds(self, pull_id: str, reward: float) -> Steps[bool]:
-        """Whether this very reward waits already; ``RewardConflict`` when another one does."""
+        """Whether this very value waits already; a conflict when another one does."""
         try:
             return (yield from self.outbox.at_disk(lambda: self.outbox.holds(pull_id, reward)))
         except StoreError:

@@ -275,8 +275,15 @@ class StudyLoop:
         if told.reward is not None or not signals:
             reward = yield from self._in_range(told.reward)
         if address is not None:
-            call = told_call(address, reward, signals)
-            yield from self._send(told.key, call, parts_of(address, reward, signals), wait)
+            call, parts = told_call(address, reward, signals), parts_of(address, reward, signals)
+            yield from self._check_waiting(parts)
+            yield from self._send(told.key, call, parts, wait)
+
+    def _check_waiting(self, parts: list[tuple[str, float]]) -> Steps[None]:
+        """Refuse a report whole where another value of a part of it waits to be sent."""
+        if self._session.outbox.may_hold:
+            for address, value in parts:
+                yield from self._session.holds(address, value)
 
     @shared
     def tell_many(
@@ -384,7 +391,9 @@ class StudyLoop:
         signals, address, reward = checked_signals(told.signals), self._address_of(told), None
         if told.reward is not None or not signals:
             reward = yield from self._in_range(told.reward)
-        return [] if address is None else parts_of(address, reward, signals)
+        parts = [] if address is None else parts_of(address, reward, signals)
+        yield from self._check_waiting(parts)
+        return parts
 
     def _newest_range(self, known: tuple[float, float] | None) -> Steps[tuple[float, float] | None]:
         breaker = self._session.breaker

@@ -8,7 +8,7 @@ from typing import Any
 from imabo.client.addresses import is_key, named, signal_address
 from imabo.client.http import Call, json_of, path_of
 from imabo.errors import InvalidSignal
-from imabo.settings import is_number
+from imabo.settings import real
 from imabo.space.scalars import show
 
 
@@ -27,10 +27,11 @@ def checked_signals(signals: object) -> dict[str, float]:
         if not isinstance(name, str) or not name.isidentifier():
             why = "it must be an identifier, such as latency_s"
             raise InvalidSignal(f"a signal is named {show(name)}", why, "correct the name")
-        if not isinstance(value, bool) and not is_number(value):
+        number = real(value)
+        if number is None:
             why = "it must be a finite number"
             raise InvalidSignal(f"the signal {name!r} is {show(value)}", why, "correct it")
-        found[name] = float(value)
+        found[name] = number
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from imabo.arms import ActiveSet, Bools
 from imabo.engine.replica import Replica
 from imabo.events import Event, study_event
-from imabo.frontier import best_shares
+from imabo.mixing import best_shares
 from imabo.spending import Spending
 from imabo.stores.base import Change
 

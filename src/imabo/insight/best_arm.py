@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from imabo.insight.estimates import Interval, number
 from imabo.insight.snapshot import StudySnapshot
+from imabo.insight.used import Used
 from imabo.space import Config
 
 _OTHERS: Final = 8  # configurations that it is told apart from
@@ -16,7 +18,10 @@ _OTHERS: Final = 8  # configurations that it is told apart from
 
 @dataclass(frozen=True, slots=True)
 class MixPart:
-    """An arm of a mix: its share of the requests, its mean reward, and what it uses by signal."""
+    """An arm of a mix: its share of the requests, its mean reward, and what it uses by signal.
+
+    ``mean`` is not flattered by the choice, as that of ``Study.best``.
+    """
 
     arm: int
     share: float
@@ -99,7 +104,7 @@ def best_mix(snapshot: StudySnapshot) -> BestMix | None:
             share=share,
             label=label,
             config=dict(known.configs[row]),
-            mean=float(known.means[row]),
+            mean=_estimate(snapshot, used, row),
             uses=used.means_of(row),
         )
         for (arm, share), row, label in zip(shares, rows, labels, strict=True)
@@ -107,10 +112,16 @@ def best_mix(snapshot: StudySnapshot) -> BestMix | None:
     everywhere = [name for name in used.signals if all(name in part.uses for part in parts)]
     return BestMix(
         parts=parts,
-        mean=sum(part.share * part.mean for part in parts),
+        mean=found.mean if found.mix_mean is None else found.mix_mean,
         uses={name: sum(part.share * part.uses[name] for part in parts) for name in everywhere},
         is_within=found.is_within,
     )
+
+
+def _estimate(snapshot: StudySnapshot, used: Used, row: int) -> float:
+    mean = float(used.estimates[row])
+    # An arm may have been paused between two reads.
+    return mean if math.isfinite(mean) else float(snapshot.arms.estimates[row])
 
 
 def best_of_all(snapshot: StudySnapshot) -> BestArm | None:

@@ -24,6 +24,10 @@ def budget_answer(key: Overview) -> Answer:
     detail = " ".join(_detail(goal, is_alone=len(goals) == 1) for goal in goals)
     if key.best is not None and key.best.mix is not None and not key.best.mix.is_within:
         least = ", ".join(f"{name} {shown}" for name, shown in _uses(key.best.mix, goals))
+        names = " and ".join(goal.name for goal in goals if not goal.can_be_kept)
+        if len(goals) > 1 and names:
+            words = f"What exceeds it least is served ({least}). {detail}"
+            return Answer("budget", question, f"No: nothing keeps {names}", words, "bad")
         words = f"No configuration is: the one that exceeds it least is served ({least}). {detail}"
         return Answer("budget", question, "No: nothing is within it", words, "bad")
     told = [goal for goal in goals if goal.recent is not None]

@@ -41,6 +41,8 @@ class Goal:
         text: How it is kept, in words.
         is_kept: Whether ``recent`` is within what is allowed, about; None while it is not known.
         trend: What was used over time, in at most 40 points.
+        can_be_kept: False where no arm, and no mix of them, keeps it: alone, or together with the
+            others of which that is said.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Goal:
     text: str
     is_kept: bool | None
     trend: Column
+    can_be_kept: bool = True
 
 
 def goals(snapshot: StudySnapshot) -> list[Goal]:
@@ -112,6 +115,7 @@ def _goal(snapshot: StudySnapshot, used: Used, one: Constraint) -> Goal:
         text=_kept_words(one, unit, recent, total),
         is_kept=is_kept,
         trend=list(trend),
+        can_be_kept=one.name not in used.unkept,
     )
 
 
@@ -143,8 +147,10 @@ def allowed_words(one: Constraint, unit: str) -> str:
 
 def price_text(snapshot: StudySnapshot, used: Used, one: Constraint) -> str:
     """What a little more reward costs now, in words; nothing has a price where nothing fits."""
-    if snapshot.best is not None and not snapshot.best.is_within:
-        return "there is no price, because nothing is within it"
+    if used.unkept:
+        is_it = list(used.unkept) == [one.name]
+        why = "is within it" if is_it else f"keeps {' and '.join(used.unkept)}"
+        return f"there is no price, because nothing {why}"
     unit, price = used.signals[one.signal].unit, used.prices.get(one.name, 0.0)
     return price_words(price, one, unit, snapshot.reward_range)
 

@@ -9,23 +9,25 @@ from typing import Final
 import numpy as np
 
 from imabo.arms import Floats, Ints
-from imabo.frontier import best_shares, on_hull
 from imabo.insight.budgets import price_text
 from imabo.insight.compared import percent
 from imabo.insight.estimates import number
 from imabo.insight.snapshot import StudySnapshot
 from imabo.insight.used import Used
+from imabo.mixing import Mixer
 from imabo.space import Config
 
 MOST_POINTS: Final = 30  # arms of the figure, besides those on the frontier
 _CURVE: Final = 40  # budgets that the curve is made from
 _BEYOND: Final = 1.25  # times what the best arm uses, up to which the curve goes
-_MOST_MIXED: Final = 300  # arms that a mix within several budgets is sought among
 
 
 @dataclass(frozen=True, slots=True)
 class TradeoffArm:
-    """An arm on the plane of use and reward, with intervals; ``share`` is that of the best mix."""
+    """An arm on the plane of use and reward, with intervals; ``share`` is that of the best mix.
+
+    ``mean`` is not flattered by luck, as that of ``Study.best``; ``observed`` is the plain average.
+    """
 
     arm: int
     label: str
@@ -40,6 +42,7 @@ class TradeoffArm:
     n_signals: int
     is_on_frontier: bool
     share: float
+    observed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def tradeoff(snapshot: StudySnapshot, signal: str | None = None) -> Tradeoff | N
         ...     study.tell(pull.id, 0.9 if large else 0.6, signals={"cost": 3.0 if large else 1.0})
         >>> found = insight.tradeoff(insight.read(study))
         >>> [(one.label, one.use, round(one.mean, 3)) for one in found.arms]
-        [('small', 1.0, 0.6), ('large', 3.0, 0.9)]
+        [('small', 1.0, 0.602), ('large', 3.0, 0.9)]
     """
     used = snapshot.used
     if used is None:
@@ -109,19 +112,23 @@ def tradeoff(snapshot: StudySnapshot, signal: str | None = None) -> Tradeoff | N
 
 
 def _tradeoff(snapshot: StudySnapshot, used: Used, name: str) -> Tradeoff:
-    known = snapshot.arms
+    known, means = snapshot.arms, used.estimates
     n, sums, squares = used.columns(name)
-    ready = (known.states == "active") & (known.n_rewards > 0) & (n > 0)
-    rows = np.flatnonzero(ready)
+    rows = np.flatnonzero((known.n_rewards > 0) & (n > 0) & np.isfinite(means))
     uses = sums[rows] / n[rows]
-    is_on = on_hull(uses, known.means[rows]) if len(rows) else np.zeros(0, dtype=np.bool_)
+    mixed, mixer = _mixer(used, name, rows, uses)
+    is_on = np.zeros(len(rows), dtype=np.bool_)
+    if mixer is not None:
+        is_on[mixed] = mixer.served()
     mix = {} if snapshot.best is None else dict(snapshot.best.shares or {})
     in_mix = np.isin(known.ids[rows], list(mix))
     usual = np.argsort(-known.n_pulls[rows], kind="stable")[:MOST_POINTS]
     shown = np.flatnonzero(is_on | in_mix | np.isin(np.arange(len(rows)), usual))
-    shown = shown[np.lexsort((-known.means[rows][shown], uses[shown]))]
+    shown = shown[np.lexsort((-means[rows][shown], uses[shown]))]
     places = rows[shown]
+    # What the other arms say may draw the mean past what its own rewards allow for.
     low, high = known.intervals_of(places)
+    low, high = np.minimum(low, means[places]), np.maximum(high, means[places])
     deviations = np.sqrt(np.maximum(squares[places] / n[places] - uses[shown] ** 2, 0.0))
     errors = 1.96 * deviations / np.sqrt(n[places])
     configs = [known.configs[row] for row in places.tolist()]
@@ -130,7 +137,7 @@ def _tradeoff(snapshot: StudySnapshot, used: Used, name: str) -> Tradeoff:
             arm=int(known.ids[row]),
             label=label,
             config=dict(config),
-            mean=float(known.means[row]),
+            mean=float(means[row]),
             low=number(low[i]),
             high=number(high[i]),
             use=float(uses[at]),
@@ -140,6 +147,7 @@ def _tradeoff(snapshot: StudySnapshot, used: Used, name: str) -> Tradeoff:
             n_signals=int(n[row]),
             is_on_frontier=bool(is_on[at]),
             share=mix.get(int(known.ids[row]), 0.0),
+            observed=float(known.means[row]),
         )
         for i, (row, at, label, config) in enumerate(
             zip(places.tolist(), shown.tolist(), snapshot.labels(configs), configs, strict=True)
@@ -147,7 +155,10 @@ def _tradeoff(snapshot: StudySnapshot, used: Used, name: str) -> Tradeoff:
     ]
     unit = used.signals[name].unit
     budget = used.budgets.get(name)
-    curve, now = _curve(snapshot, used, name, rows, uses)
+    curve: list[Bought] = []
+    now = None
+    if mixer is not None:
+        curve, now = _curve(snapshot, used, name, known.ids[rows[mixed]], mixer)
     words, allowed = "", None
     if budget is not None:
         words = price_text(snapshot, used, budget)
@@ -156,59 +167,47 @@ def _tradeoff(snapshot: StudySnapshot, used: Used, name: str) -> Tradeoff:
     return Tradeoff(name, unit, listed, len(rows), curve, allowed, now, words, n_others)
 
 
+def _mixer(used: Used, name: str, rows: Ints, uses: Floats) -> tuple[Ints, Mixer | None]:
+    """Which of some arms may be part of a mix, and their mixes, as ``Frontier`` has them."""
+    mixed = np.flatnonzero(used.is_mixed[rows])
+    if not len(mixed):
+        mixed = np.arange(len(rows))
+    if not len(mixed):
+        return mixed, None
+    others = [one for one in used.constraints if one.name != name and one.name in used.expected]
+    matrix = [uses[mixed], *(used.expected[one.name][rows[mixed]] for one in others)]
+    mine = used.budgets.get(name)
+    allowed = [0.0 if mine is None else mine.budget, *(one.budget for one in others)]
+    means, careful = used.estimates[rows[mixed]], used.cautious[rows[mixed]]
+    return mixed, Mixer(means, careful, np.array(matrix), np.array(allowed))
+
+
 def _curve(
-    snapshot: StudySnapshot, used: Used, name: str, rows: Ints, uses: Floats
+    snapshot: StudySnapshot, used: Used, name: str, ids: Ints, mixer: Mixer
 ) -> tuple[list[Bought], Bought | None]:
     """What budgets of a signal would buy, from the least that anything uses; and that of today."""
-    means = snapshot.arms.means[rows]
-    if not len(rows):
-        return [], None
-    others = [one for one in used.constraints if one.name != name and one.name in used.expected]
-    on = np.flatnonzero(on_hull(uses, means))
-    on = on[np.argsort(uses[on])]
-    low, high = float(uses[on[0]]), float(uses[on[-1]])
+    uses, means = mixer.uses[0], mixer.means
+    on = uses[mixer.served()]
+    low, high = float(uses.min()), float(on.max() if len(on) else uses.max())
     mine = used.budgets.get(name)
     most = max(_BEYOND * high, low) if high > 0.0 else high
     if mine is not None:
         most = max(most, min(_BEYOND * mine.budget, 4.0 * most))
     spaced = np.geomspace(low, most, _CURVE) if low > 0.0 else np.linspace(low, most, _CURVE)
-    wanted = {*spaced.tolist(), *uses[on].tolist()}
+    wanted = {*spaced.tolist(), *on.tolist()}
     if mine is not None and mine.budget >= low:
         wanted.add(mine.budget)
-    few = np.unique(np.concatenate([np.argsort(-snapshot.arms.n_pulls[rows])[:_MOST_MIXED], on]))
-    matrix = np.array([used.expected[one.name][rows] for one in others]).reshape(-1, len(rows))
-    if others:
-        few = few[np.isfinite(matrix[:, few]).all(axis=0)]
 
     def buy(budget: float) -> Bought:
-        if not others:
-            parts, is_within = _on_line(uses, means, on, budget), budget >= low
-        else:
-            allowed = np.array([budget, *(one.budget for one in others)])
-            every = np.concatenate([uses[None], matrix])[:, few]
-            shares, is_within = best_shares(means[few], every, allowed)
-            parts = [(int(few[i]), float(shares[i])) for i in np.flatnonzero(shares).tolist()]
-        mean = sum(share * float(means[i]) for i, share in parts)
-        use = sum(share * float(uses[i]) for i, share in parts)
-        named = [(int(snapshot.arms.ids[rows[i]]), share) for i, share in parts]
-        text = mix_words(snapshot, named)
-        return Bought(budget, mean if is_within else None, use if is_within else None, named, text)
+        shares, is_within = mixer.at(budget)
+        parts = [(int(ids[i]), float(shares[i])) for i in np.flatnonzero(shares).tolist()]
+        text = mix_words(snapshot, parts)
+        if not is_within:
+            return Bought(budget, None, None, parts, text)
+        return Bought(budget, float(shares @ means), float(shares @ uses), parts, text)
 
-    curve = [] if others and not len(few) else [buy(budget) for budget in sorted(wanted)]
-    now = None if mine is None or not curve else buy(mine.budget)
-    return curve, now
-
-
-def _on_line(uses: Floats, means: Floats, on: Ints, budget: float) -> list[tuple[int, float]]:
-    """The best mix within one budget: where it meets the frontier, at most two arms."""
-    after = int(np.searchsorted(uses[on], budget, side="right"))
-    if after == 0:
-        return [(int(on[0]), 1.0)]
-    if after == len(on):
-        return [(int(on[-1]), 1.0)]
-    cheap, dear = int(on[after - 1]), int(on[after])
-    share = float((budget - uses[cheap]) / (uses[dear] - uses[cheap]))
-    return [(cheap, 1.0 - share), (dear, share)] if share > 1e-6 else [(cheap, 1.0)]
+    curve = [buy(budget) for budget in sorted(wanted)]
+    return curve, None if mine is None else buy(mine.budget)
 
 
 def mix_words(snapshot: StudySnapshot, parts: Sequence[tuple[int, float]]) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from imabo.arms import ActiveSet, Floats
+from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.errors import InvalidSignal
-from imabo.frontier import prices_now
 from imabo.objective import Constraint, Objective, Signal
+from imabo.recommend import cautious_means, estimates, mixed_rows, mixer_of, prices_now
 from imabo.space.scalars import show
 from imabo.stores.base import StudyRecord
 from imabo.stores.signalling import used_by
@@ -20,6 +20,9 @@ from imabo.stores.signalling import used_by
 if TYPE_CHECKING:
     from imabo.insight.snapshot import Arms, StudySnapshot
     from imabo.study import Study
+
+
+_LEVEL: Final = 0.95  # of ``Study.best`` and ``Study.frontier`` where none is named
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,11 @@ class Used:
         prices: What one more of each constraint a request buys in reward now.
         expected: What a request of each arm is expected to use of each constraint; NaN for arms
             that are not served.
+        estimates: What is believed of the mean reward of each arm that is served and has rewards,
+            as ``Study.best`` has it; NaN for the others.
+        cautious: The careful estimate of the same.
+        is_mixed: Which arms may be part of a mix.
+        unkept: The constraints that nothing can keep, alone or together; none where a mix does.
     """
 
     signals: Mapping[str, Signal]
@@ -44,6 +52,10 @@ class Used:
     configs: Sequence[Mapping[str, Any]]
     prices: Mapping[str, float]
     expected: Mapping[str, Floats]
+    estimates: Floats
+    cautious: Floats
+    is_mixed: Bools
+    unkept: Sequence[str] = ()
 
     @cached_property
     def found(self) -> dict[str, Any]:
@@ -118,27 +130,50 @@ def used_of(study: Study, record: StudyRecord, arms: Arms) -> Used | None:
         return None
     objective = None if record.objective is None else Objective.restore(record.objective)
 
-    def now(view: ActiveSet) -> tuple[dict[str, float], dict[str, Floats]]:
-        found: dict[str, Floats] = {}
-        if view.spending is not None:
-            rows = np.searchsorted(arms.ids, view.ids)
-            is_here = view.servable & (rows < len(arms))
-            for one, means in zip(
-                view.spending.constraints, view.spending.means(len(view)), strict=True
-            ):
-                found[one.name] = np.full(len(arms), np.nan)
-                found[one.name][rows[is_here]] = means[is_here]
-        return prices_now(view), found
+    return study.read(lambda view: _read(view, record, objective, arms))
 
-    prices, expected = study.read(now)
+
+def _read(view: ActiveSet, record: StudyRecord, objective: Objective | None, arms: Arms) -> Used:
+    at = np.searchsorted(arms.ids, view.ids)
+    is_here = view.servable & (at < len(arms))
+
+    def column(rows: Ints, values: Floats) -> Floats:
+        found = np.full(len(arms), np.nan)
+        keep = is_here[rows]
+        found[at[rows[keep]]] = values[keep]
+        return found
+
+    expected, unkept = {}, list[str]()
+    rows = np.flatnonzero(view.servable & (view.n_rewards > 0))
+    mixed = mixed_rows(view, rows)
+    means = careful = np.zeros(0)
+    if len(rows):
+        means, careful = estimates(view).means[rows], cautious_means(view, rows, _LEVEL)
+    if view.spending is not None:
+        names = [one.name for one in view.spending.constraints]
+        uses = view.spending.means(len(view))
+        expected = {
+            name: column(np.arange(len(view)), row) for name, row in zip(names, uses, strict=True)
+        }
+        if len(mixed):
+            places = np.isin(rows, mixed)
+            unkept = [
+                names[i] for i in mixer_of(view, mixed, means[places], careful[places]).unkept()
+            ]
+    is_mixed = np.zeros(len(arms), dtype=np.bool_)
+    is_mixed[at[mixed[is_here[mixed]]]] = True
     return Used(
-        signals={name: Signal.restore(one) for name, one in record.signals.items()},
+        signals={name: Signal.restore(one) for name, one in (record.signals or {}).items()},
         constraints=() if objective is None else objective.constraints,
         told=arms.signals,
         n_pulls=arms.n_pulls,
         configs=arms.configs,
-        prices=prices,
+        prices=prices_now(view),
         expected=expected,
+        estimates=column(rows, np.array([view.from_unit(float(one)) for one in means])),
+        cautious=column(rows, np.array([view.from_unit(float(one)) for one in careful])),
+        is_mixed=is_mixed,
+        unkept=unkept,
     )
 
 

@@ -344,6 +344,9 @@ class BestAnswer(BaseModel):
         None, description="with an objective, the mix of arms to serve"
     )
     is_within: bool = Field(True, description="false where nothing is within the budgets")
+    mix_mean: float | None = Field(
+        None, description="what the mix would earn on average, not flattered by the choice"
+    )
 
 
 class ExpiredAnswer(BaseModel):

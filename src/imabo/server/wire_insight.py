@@ -151,6 +151,7 @@ class GoalAnswer(BaseModel):
     text: str
     is_kept: bool | None = Field(description="null while it is not known")
     trend: list[float | None] = Field(description="what was used over time, in a few points")
+    can_be_kept: bool = Field(description="false where nothing keeps it, alone or with the others")
 
 
 class Answer(BaseModel):

@@ -35,10 +35,10 @@ class SignalPart(_Body):
     low: float | None = None
     high: float | None = None
     unit: str = Field("", max_length=60)
-    known: dict[str, float | list[list[Any]]] | None = Field(
+    known: dict[str, float | dict[str, float] | list[list[Any]]] | None = Field(
         None,
-        description="a price list: for each parameter what one unit adds, or pairs of a value and "
-        "what it adds",
+        description="a price list: for each parameter what one unit adds or, by value, what each "
+        "adds; as pairs of both where values are no texts",
     )
 
 
@@ -98,7 +98,7 @@ class FrontierQuery(BaseModel):
     signal: Name | None = Field(None, description="by default that of the first budget")
     level: float = Field(0.95, gt=0, lt=1)
     budget: float | None = Field(
-        None, gt=0, lt=1e60, description="another budget, to know what it would buy"
+        None, ge=0, le=1e60, description="another budget, to know what it would buy"
     )
 
 
@@ -107,13 +107,20 @@ class FrontierArm(BaseModel):
 
     arm: int
     config: dict[str, Any]
-    mean: float
+    mean: float = Field(description="an estimate that is not flattered by luck")
     interval: list[float | None]
     use: float
     use_interval: list[float | None]
     n_rewards: int
     n_signals: int
     is_on_frontier: bool
+    observed: float | None = Field(description="the plain average of its rewards")
+    cautious: float | None = Field(
+        description="the careful estimate that says which arms may be part of a mix"
+    )
+    others: dict[str, float] | None = Field(
+        description="what it uses of the other budgets and limits; null where it has not said it"
+    )
 
 
 class MixAnswer(BaseModel):
@@ -122,7 +129,9 @@ class MixAnswer(BaseModel):
     shares: list[tuple[int, float]]
     mean: float
     use: float
-    is_within: bool = Field(description="false where no arm is within the budget")
+    is_within: bool = Field(
+        description="false where nothing is within the budget and the others that are kept"
+    )
 
 
 class FrontierAnswer(BaseModel):
@@ -136,5 +145,8 @@ class FrontierAnswer(BaseModel):
     budget: float | None
     price: float | None = Field(description="what one more of it a request buys in reward now")
     best: MixAnswer | None = Field(description="within the budget; null without one")
+    others: dict[str, float] = Field(
+        description="the objective's other budgets and limits, which are kept"
+    )
     text: str
     at: MixAnswer | None = Field(None, description="what the budget of the query would buy")

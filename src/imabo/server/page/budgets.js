@@ -82,7 +82,7 @@ export class Budgets {
     if (first) this.say(first, signals[first.name].unit, effect, () => (asked += 1), () => asked);
   }
 
-  /** What a budget would buy by itself; of answers that cross, the last one counts. */
+  /** What a budget would buy, the others as they are; of answers that cross, the last one counts. */
   async say(one, unit, effect, ask, last) {
     const turn = ask();
     let words;
@@ -90,11 +90,12 @@ export class Budgets {
       if (isEmpty(one.input)) words = `Without a budget of ${one.name}.`;
       else {
         const budget = numberIn(one);
-        const { at } = await read(studyPath(this.study, `/frontier?signal=${encodeURIComponent(one.name)}&budget=${budget}`));
+        const { at, others } = await read(studyPath(this.study, `/frontier?signal=${encodeURIComponent(one.name)}&budget=${budget}`));
         const mixed = at.shares.map(([arm, share]) => `${percent(share)} configuration ${arm}`).join(" and ");
+        const kept = Object.keys(others).length ? ", with the other budgets and limits as they are" : "";
         words = at.is_within
-          ? `${amount(budget, unit)} a request would buy a reward of about ${measure(at.mean)}: ${mixed}, by this budget alone.`
-          : `Nothing is within ${amount(budget, unit)} a request: configuration ${at.shares[0][0]} would be served, which uses ${amount(at.use, unit)}.`;
+          ? `${amount(budget, unit)} a request would buy a reward of about ${measure(at.mean)}: ${mixed}${kept}.`
+          : `Nothing is within ${amount(budget, unit)} a request${kept}: configuration ${at.shares[0][0]} would be served, which uses ${amount(at.use, unit)}.`;
       }
     } catch (error) {
       words = wordsOf(error);

@@ -125,7 +125,9 @@ class GoalCases(StudyCases):
         assert best.is_within
         found = study.frontier()
         assert [one.use for one in found.arms] == [1.0, 4.0]
-        assert found.at(2.5).mean == pytest.approx(0.75)
+        assert found.at(2.5).mean == pytest.approx(0.75, abs=0.005)
+        assert dict(found.at(2.0).shares) == pytest.approx(dict(best.shares))
+        assert found.at(2.0).mean == pytest.approx(best.mix_mean)
         assert (found.budget, found.signal, found.unit) == (2.0, "cost", "$")
         assert found.price == pytest.approx(0.1, rel=0.05)
         assert "0.01 of reward costs $" in str(found)
