@@ -254,6 +254,25 @@ def test_who_asks_for_the_usage_of_a_stream_sees_it(
     assert '"id": "chatcmpl-up"' in hidden.text
 
 
+def test_a_server_that_does_not_count_streams_serves_them_all_the_same(
+    made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
+) -> None:
+    with Client(imabo.url) as client:
+        signals = {"tokens": Signal(low=0.0)}
+        client.create("uncounted", SPACE, oracle=oracles.Random(), seed=0, signals=signals)
+    file = file_of(stub[1], imabo.url)
+    fixed = {"study": "uncounted", "default": {"model": "small", "temperature": 0.5}}
+    file["routes"] = {name: {**fixed, "model": name} for name in ("strict", "refusing")}
+    other, n_sent = made(file), []
+    for model in ("strict", "strict", "refusing", "refusing"):
+        n_seen = len(other.stub.seen)
+        answer = other.chat(f"imabo/{model}", stream=True)
+        assert (answer.status_code == 200) is (model == "strict")
+        n_sent.append(len(other.stub.seen) - n_seen)
+    # The first is known by now not to count; the other one refused something else.
+    assert n_sent == [2, 1, 2, 2]
+
+
 def test_a_route_is_found_by_its_study_too(
     made: Callable[[dict[str, Any]], Gateway], stub: tuple[Stub, str], imabo: RunningServer
 ) -> None:

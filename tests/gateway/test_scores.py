@@ -24,7 +24,8 @@ from tests.gateway.upstream import Stub
 from tests.server.running import RunningServer
 
 SPACE = Space(model=Choice("small"))
-SIGNALS = {"helpful": Signal(0.0, 1.0), "cost": Signal(low=0.0)}
+# None that the gateway measures by itself: whichever comes first counts.
+SIGNALS = {"helpful": Signal(0.0, 1.0), "edits": Signal(low=0.0)}
 ROUTE = {"default": {"model": "small"}, "fields": {"model": "model"}}
 WEIGHTS = {"first": {"helpful": 9.0, "polite": 1.0}, "second": {"helpful": 1.0, "polite": 9.0}}
 TOML = """
@@ -107,26 +108,26 @@ def test_scores_have_the_weights_of_their_own_study(telling: Told) -> None:
         assert told["signals"] == ["helpful"]
         assert telling.pull(completion, study).reward == pytest.approx(reward)
         assert telling.pull(completion, study).signals["helpful"] == 1.0
-    more = telling.tell(telling.ask(), scores={"helpful": 1.0, "polite": 0.0, "cost": 2.0}).json()
-    assert (more["reward"], sorted(more["signals"])) == (0.1, ["cost", "helpful"])
+    more = telling.tell(telling.ask(), scores={"helpful": 1.0, "polite": 0.0, "edits": 2.0}).json()
+    assert (more["reward"], sorted(more["signals"])) == (0.1, ["edits", "helpful"])
 
 
 def test_feedback_is_told_as_a_whole_or_not_at_all(telling: Told) -> None:
     completion = telling.ask()
-    refused = telling.tell(completion, reward=0.9, scores={"cost": -1}, comment="one")
+    refused = telling.tell(completion, reward=0.9, scores={"edits": -1}, comment="one")
     assert refused.status_code == 422
     assert refused.json()["kept"] is True
     assert telling.pull(completion).reward is None
-    assert telling.tell(completion, reward=0.9, scores={"cost": 1}).json()["status"] == "told"
+    assert telling.tell(completion, reward=0.9, scores={"edits": 1}).json()["status"] == "told"
     assert telling.pull(completion).reward == 0.9
-    assert telling.pull(completion).signals["cost"] == 1.0
+    assert telling.pull(completion).signals["edits"] == 1.0
 
 
 def test_a_score_that_is_a_signal_needs_no_reward_and_no_weight(telling: Told) -> None:
     completion = telling.ask()
-    told = telling.tell(completion, scores={"cost": 2.0}).json()
-    assert (told["status"], told["signals"]) == ("told", ["cost"])
-    assert telling.pull(completion).signals["cost"] == 2.0
+    told = telling.tell(completion, scores={"edits": 2.0}).json()
+    assert (told["status"], told["signals"]) == ("told", ["edits"])
+    assert telling.pull(completion).signals["edits"] == 2.0
     assert telling.pull(completion).reward is None
     refused = telling.tell(completion, scores={"polite": 2.0})
     assert refused.status_code == 422

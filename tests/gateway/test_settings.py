@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -209,9 +209,13 @@ def test_the_command_serves_until_it_is_told_to_stop(path: Path) -> None:
     command = [sys.executable, "-m", "imabo.cli", "gateway", str(path), "--port", "0", "--json"]
     environ = os.environ | {"UP_KEY": UPSTREAM_KEY}
     command += ["--log-format", "json"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
-    ) as process:
+    with (
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
+        ) as process,
+        ExitStack() as stack,
+    ):
+        stack.callback(process.kill)  # else a check that fails waits for it for ever
         assert process.stdout is not None
         assert process.stderr is not None
         url = json.loads(process.stdout.readline())["url"]

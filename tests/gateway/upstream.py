@@ -21,7 +21,7 @@ GAP_S = 0.05  # between the tokens of a stream
 N_TOKENS = 6
 MODELS = (
     "small", "large", "error", "busy", "cut", "cut-stream", "cut-early", "garbage", "slow",
-    "heads", "late-id", "refusing", "gone", "silent-stream",
+    "heads", "late-id", "refusing", "gone", "silent-stream", "strict",
 )  # fmt: skip
 
 
@@ -89,6 +89,8 @@ class Stub:
             return JSONResponse({"error": {"message": "busy"}}, 429, {"Retry-After": "7"})
         if model == "refusing":
             return JSONResponse({"error": {"message": "bad temperature"}}, 400)
+        if model == "strict" and "stream_options" in said:
+            return JSONResponse({"error": {"message": "extra inputs are not permitted"}}, 422)
         if model == "gone":
             return JSONResponse({"error": {"message": "no such model"}}, 404)
         if model == "garbage":

@@ -30,13 +30,14 @@ _OURS: Final = ("imabo_key", "imabo_context")
 class Sent(NamedTuple):
     """What goes upstream, and the fields in which the caller's own values stayed.
 
-    With ``hides_usage``, the count of tokens was asked for, and not by the caller or the file.
+    ``uncounted`` is the same without asking for the count of tokens, where neither the caller nor
+    the file asks for it: the caller is not to see the count, nor to suffer from it.
     """
 
     target: Target
     body: bytes
     overridden: tuple[str, ...]
-    hides_usage: bool = False
+    uncounted: bytes | None = None
 
 
 class Asked(NamedTuple):
@@ -104,14 +105,14 @@ def request_of(
             "list it in [upstreams.NAME.models]",
         )
     body.set("model", chosen.model)
-    hides_usage = False
+    uncounted = None
     if document.get("stream") is True and (counts if route.ask_usage is None else route.ask_usage):
         options = document.get("stream_options")
         mine = dict(options) if isinstance(options, dict) else {}
         if mine.get("include_usage") is not True:
+            uncounted = body.text.encode() if route.ask_usage is None else None
             body.set("stream_options", mine | {"include_usage": True})
-            hides_usage = route.ask_usage is None
-    return Sent(chosen, body.text.encode(), tuple(overridden), hides_usage)
+    return Sent(chosen, body.text.encode(), tuple(overridden), uncounted)
 
 
 def _forget_ours(body: Body) -> None:

@@ -23,7 +23,7 @@ from imabo.gateway.breaking import Breakers
 from imabo.gateway.connections import Headers
 from imabo.gateway.guarding import Guard
 from imabo.gateway.keeping import Lines
-from imabo.gateway.mapping import CHAT, COUNTED, EMBEDDINGS, Asked, asked_of, request_of
+from imabo.gateway.mapping import CHAT, COUNTED, EMBEDDINGS, Asked, Sent, asked_of, request_of
 from imabo.gateway.served import Reply, Serving
 from imabo.gateway.settings import PREFIX, GatewaySettings, Route, Target
 from imabo.gateway.streams import Events, usage_of
@@ -33,6 +33,7 @@ from imabo.space.scalars import show
 
 _log: Final = logging.getLogger("imabo.gateway")
 requests: Final = logging.getLogger("imabo.gateway.requests")
+_REFUSED: Final = (400, 422)  # what servers answer to a field that they do not know
 _SHOWN: Final = 200  # characters of a header of ours
 
 
@@ -46,6 +47,7 @@ class Parts:
     guard: Guard
     bodies: Lines | None = None  # what passes is kept there
     breakers: Breakers = field(default_factory=Breakers)
+    uncounting: set[tuple[str, str]] = field(default_factory=set)  # upstreams with their models
     trouble: Trouble = field(default_factory=Trouble)  # failures are said once in a while
     saved: Trouble = field(default_factory=Trouble)
 
@@ -253,7 +255,7 @@ class Relay:
 
     async def _tried(self, serving: Serving, scope: Scope) -> Reply:
         try:
-            answer = await self._send(serving.sent.target, scope, serving.sent.body)
+            answer = await self._counted(serving.sent, scope)
         except UpstreamFailure as failure:
             return Reply(failure=failure)
         is_kept = False
@@ -278,6 +280,22 @@ class Relay:
             if not is_kept:
                 answer.close()
 
+    async def _counted(self, sent: Sent, scope: Scope) -> Answer:
+        """The answer; a server that refuses to count the tokens of a stream is not asked again."""
+        place = (sent.target.upstream.name, sent.target.model)
+        if sent.uncounted is None or place in self._parts.uncounting:
+            return await self._send(sent.target, scope, sent.uncounted or sent.body)
+        answer = await self._send(sent.target, scope, sent.body)
+        if answer.status not in _REFUSED:
+            return answer
+        answer.close()
+        answer = await self._send(sent.target, scope, sent.uncounted)
+        if answer.status not in _REFUSED:  # so it was this, and nothing of the caller's
+            self._parts.uncounting.add(place)
+            words = "model %r of upstream %r does not count the tokens of streams"
+            _log.warning(words, sent.target.model, sent.target.upstream.name)
+        return answer
+
     async def _pass_whole(self, serving: Serving, reply: Reply, send: Send) -> None:
         answer, body = reply.answer, reply.body
         if answer.is_plain:
@@ -295,7 +313,7 @@ class Relay:
         answer = reply.answer
         is_read = answer.is_plain and answer.is_stream
         new_id = self._id(serving, answer) if is_read else None
-        events = Events(new_id, hides_usage=is_read and serving.sent.hides_usage)
+        events = Events(new_id, hides_usage=is_read and serving.sent.uncounted is not None)
         status, kept = answer.status, bytearray()
         most = 0 if self._parts.bodies is None else self._parts.settings.max_answer_bytes
         try:
