@@ -151,7 +151,7 @@ def dialogs(browser: Browser, url: str, folder: Path) -> None:
             page.keyboard.press("Escape")
             page.get_by_role("button", name="Change the space").click()
             form = page.get_by_role("dialog")
-            form.get_by_label("Values, one on a line").fill("medium\nlarge\nhuge")
+            form.get_by_label("Values, one on a line").fill("small\nlarge\nhuge")
             form.get_by_label("To", exact=True).first.fill("0.8")
             page.screenshot(path=folder / f"form-{look}.png")
             page.get_by_role("button", name="Preview").click()

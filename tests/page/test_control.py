@@ -99,6 +99,14 @@ def test_the_kill_switch_serves_the_control_until_someone_resumes(
     assert {pull["group"] for pull in api.ask(count=40)} == {"control", "tuned"}
 
 
+def test_a_dialog_does_not_stay_when_its_study_is_left(open_page: OpenPage, api: Api) -> None:
+    page = opened(open_page, api)
+    page.get_by_role("button", name="Roll back").click()
+    expect(page.get_by_role("dialog")).to_have_count(1)
+    page.evaluate("location.hash = '#/'")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_a_study_without_a_control_is_rolled_back_to_what_is_chosen(
     open_page: OpenPage, api: Api
 ) -> None:

@@ -53,7 +53,13 @@ export function openDialog({ title, lead = "", body = [], action, isDanger = fal
     }
   }
 
-  dialog.addEventListener("close", () => dialog.remove());
+  // Whoever goes back has left what the dialog is about.
+  const leave = () => dialog.close();
+  addEventListener("hashchange", leave);
+  dialog.addEventListener("close", () => {
+    removeEventListener("hashchange", leave);
+    dialog.remove();
+  });
   document.body.append(dialog);
   dialog.showModal();
   if (isDanger && !body.length) cancel.focus();
