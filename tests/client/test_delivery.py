@@ -132,6 +132,19 @@ def test_a_few_failures_change_nothing(breaker: Breaker) -> None:
     assert breaker.admits()
 
 
+def test_a_trial_whose_caller_went_is_another_ones(breaker: Breaker, hands: Hands) -> None:
+    for _ in range(5):
+        breaker.record(False)
+    breaker.release()  # nobody was trying: the pause stays
+    assert not breaker.admits()
+    hands.now += 1.0
+    assert [breaker.admits() for _ in range(3)] == [True, False, False]
+    breaker.release()
+    assert breaker.admits()
+    breaker.record(True)
+    assert all(breaker.admits() for _ in range(9))
+
+
 def test_after_a_pause_one_may_try_and_pauses_grow(breaker: Breaker, hands: Hands) -> None:
     for _ in range(5):
         assert breaker.admits()

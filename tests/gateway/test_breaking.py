@@ -11,7 +11,6 @@ import pytest
 from imabo import Choice, Client, Signal, Space, oracles
 from imabo.client import RemoteStudy
 from imabo.errors import InvalidSetting
-from imabo.gateway.breaking import Breaker
 from imabo.gateway.mapping import check_on_error
 from imabo.gateway.settings import settings_of
 from imabo.gateway.tables import Table
@@ -37,36 +36,11 @@ def told(study: RemoteStudy, pull_id: str) -> float:
     return reward
 
 
-def test_after_a_pause_one_request_tries() -> None:
-    at = [0.0]
-    breaker = Breaker("x", clock=lambda: at[0])
-    for _ in range(4):
-        assert breaker.admits()
-        breaker.record(False)
-    breaker.record(True)  # not in a row
-    for _ in range(5):
-        assert breaker.admits()
-        breaker.record(False)
-    assert not breaker.admits()
-    for _ in range(20):  # those that were under way make the pause no longer
-        breaker.record(False)
-    at[0] = 1.0
-    assert [breaker.admits() for _ in range(3)] == [True, False, False]
-    breaker.release()  # its caller went
-    assert breaker.admits()
-    breaker.record(False)
-    assert not breaker.admits()
-    at[0] = 3.0
-    assert breaker.admits()
-    breaker.record(True)
-    assert all(breaker.admits() for _ in range(10))
-
-
 def test_a_model_that_hangs_is_not_waited_for_again_and_again(
     made: Made, stub: tuple[Stub, str], imabo: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_FIRST_S", "_LONGEST_S"):
-        monkeypatch.setattr(f"imabo.gateway.breaking.{name}", 3600.0)
+        monkeypatch.setattr(f"imabo.client.session.{name}", 3600.0)
     file = file_of(stub[1], imabo.url)
     file["upstreams"]["wrong"]["timeout_s"] = 0.05
     file["routes"]["slow-alone"] = file["routes"]["slow"]

@@ -125,15 +125,18 @@ def retry_after(reply: Reply) -> float | None:
 class Breaker:
     """Says whether to try at all; several failures in a row begin a pause, which grows.
 
-    After a pause one caller may try; when that fails too, the next pause is longer.
+    After a pause one caller may try; when that fails too, the next pause is longer. ``name`` is
+    what the log calls what is tried.
     """
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
+        *,
+        name: str = "the service",
     ) -> None:
-        self._clock = clock
+        self._clock, self._name = clock, name
         self._backoff = Backoff(_FIRST_S, _LONGEST_S, jitter)
         self._n_failures = 0
         self._closed_until = 0.0
@@ -161,7 +164,7 @@ class Breaker:
         with self._lock:
             if got_through:
                 if self._n_failures >= _THRESHOLD:
-                    _log.info("the service answers again")
+                    _log.info("%s answers again", self._name)
                 self._n_failures, self._is_trial = 0, False
                 self._backoff.reset()
                 return
@@ -172,7 +175,14 @@ class Breaker:
                 self._closed_until, self._is_trial = self._clock() + pause, False
                 # Said once: that it goes on is no news.
                 level = logging.WARNING if self._n_failures == _THRESHOLD else logging.DEBUG
-                _log.log(level, "the service does not answer; it is left alone for %.1f s", pause)
+                words = "%s does not answer; it is left alone for %.1f s"
+                _log.log(level, words, self._name, pause)
+
+    def release(self) -> None:
+        """An attempt ended without a verdict, because its caller went: another one may try."""
+        with self._lock:
+            if self._is_trial:
+                self._closed_until, self._is_trial = self._clock(), False
 
 
 # --- all calls ----------------------------------------------------------------------------------
