@@ -12,6 +12,7 @@ from imabo_bench.play import Row
 
 _MANY: Final = 60  # checkpoints: more than a world that stands still has
 _KEPT: Final = {100, 300, 500, 1000, 1500, 3000, 5000, 10_000}  # and the last
+_STRETCH: Final = 50  # rounds by which a world that changes is judged
 _DIGITS: Final = 5
 _WHOLE: Final = ("alarms", "spend", "worst_spend")  # lists that are no columns
 
@@ -38,9 +39,10 @@ def thin(row: Row) -> Row:
         {'checkpoints': [100, 120], 'regret': [2.3457, 3.0], 'seed': 1}
     """
     times = row["checkpoints"]
-    # A world that changes is judged by short stretches, so that all of them stay.
+    # A world that changes is judged by short stretches, so that all of these stay.
     is_dense = len(times) > _MANY
-    places = [k for k, t in enumerate(times) if is_dense or t in _KEPT or k == len(times) - 1]
+    kept = {t for t in times if t in _KEPT or (is_dense and t % _STRETCH == 0)} | {times[-1]}
+    places = [k for k, t in enumerate(times) if t in kept]
     thinned: Row = {}
     for name, value in row.items():
         if name in _WHOLE:
