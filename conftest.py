@@ -12,6 +12,7 @@ A folder of ``tests`` must be in ``APART`` or ``FAST``: ``tests/test_entrance.py
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import sys
@@ -228,10 +229,15 @@ def unit_of(nodeid: str) -> str:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     _running.append(item.nodeid)
+    # A command that serves sends the logs to its standard error, which ends with the test.
+    ours, loud = logging.getLogger("imabo"), logging.getLogger("imabo.server.requests")
+    before = list(ours.handlers), ours.propagate, ours.level, loud.disabled
     try:
         return (yield)
     finally:
         _running.clear()
+        ours.handlers, ours.propagate, _, loud.disabled = before
+        ours.setLevel(before[2])
 
 
 @pytest.hookimpl(wrapper=True)
