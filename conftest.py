@@ -124,7 +124,7 @@ STEPS: Final = {
     "tests/oracles/test_unseen.py::test_a_new_value": (3, 0),
     "tests/client/test_contract.py::TestAsyncRemoteStudy": (2, 0),
     "tests/client/test_contract.py::TestRemoteStudy": (2, 1),
-    "tests/postgres/test_contract.py::TestPostgresStudy": (2, 0),
+    "tests/postgres/test_contract.py::TestPostgresStudy": (3, 0),
 }
 
 _running: list[str] = []  # the test that runs now

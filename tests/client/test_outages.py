@@ -185,7 +185,15 @@ def test_closing_gives_up_what_cannot_be_sent(make_client: MakeClient) -> None:
 # --- a proxy that loses, cuts, delays and repeats -----------------------------------------------
 
 
-@pytest.mark.parametrize("fault", FAULTS[1:])
+# The two clients share what is not I/O: each has every other fault, and all in make test-long.
+EACH_FAULT = [
+    pytest.param(side, fault, marks=pytest.mark.long if (i + j) % 2 else ())
+    for i, side in enumerate(("blocking", "asyncio"))
+    for j, fault in enumerate(FAULTS[1:])
+]
+
+
+@pytest.mark.parametrize(("make_client", "fault"), EACH_FAULT, indirect=["make_client"])
 def test_one_fault_costs_no_pull_and_no_reward(make_client: MakeClient, fault: Fault) -> None:
     with RunningServer() as server:
         direct = make_client(server.url).create("s", Space(x=Float(0, 1)), seed=1)
