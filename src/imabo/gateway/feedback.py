@@ -89,7 +89,8 @@ class Feedback:
         reward, scores = said.get("reward"), said.get("scores") or {}
         if study is None:
             if reward is None and scores:
-                raise Unavailable("imabo does not answer", "the scores' weights are not known", "")
+                why = "which study the pull is of, and so the weights of its scores, is not known"
+                raise Unavailable("imabo does not answer", why, "send the feedback again later")
             return None if reward is None else Reward(reward, pull_id)
         declared = self._parts.studies.declared(study).signals
         signals = {name: score for name, score in scores.items() if name in declared}

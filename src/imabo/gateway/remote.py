@@ -172,6 +172,7 @@ class RemoteStudies(Studies):
             except Unavailable:
                 return None
             self._tokens[token] = name
+            break
         if token not in self._tokens:
             raise unknown_pull(pull_id)
         return self._tokens[token]
