@@ -35,6 +35,13 @@ def cube(n: int, d: int, seed: int) -> Points:
     return Points(np.random.default_rng(seed).random((n, d)), np.zeros(d, dtype=np.bool_))
 
 
+def sphere(n: int, d: int, seed: int) -> Points:
+    """Points of a cube of numbers whose mean square distance from the centre is that of all."""
+    directions = np.random.default_rng(seed).standard_normal((n, d))
+    directions *= np.sqrt(d / 3.0) / np.linalg.norm(directions, axis=1, keepdims=True)
+    return Points(0.5 * (1.0 + directions), np.zeros(d, dtype=np.bool_))
+
+
 def observed(points: Points, seed: int = 0) -> tuple[Floats, Floats]:
     """Noisy values of a smooth function, and the variances of their noise."""
     rng = np.random.default_rng(seed)

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from imabo.arms import Floats
-from imabo.gaussian.kernel import Pairs, Points, correlation, squared_distances
+from imabo.gaussian.kernel import (
+    Pairs,
+    Points,
+    correlation,
+    kernel,
+    outwardness,
+    squared_distances,
+    variances,
+)
 from imabo.space import Space
 from tests.space.strategies import random_spaces
 
@@ -53,6 +61,33 @@ class TestValues:
         points = placed(MIXED, 20, 0)
         found = correlation(points, points, np.full(4, 0.3), 0.5)
         assert_allclose(np.diag(found), 1.0, atol=1e-9)
+
+
+class TestOutwardness:
+    def test_the_average_point_has_none(self) -> None:
+        # The mean of (2 u - 1)^2 over a fine grid is 1/3.
+        grid = (np.arange(1000)[:, None] + 0.5) / 1000
+        found = outwardness(Points(grid, np.array([False])))
+        assert float(found.mean()) == pytest.approx(0.0, abs=1e-6)
+
+    def test_an_axis_more_counts_for_less(self) -> None:
+        one, two = outwardness(numbers(1.0)), outwardness(numbers(1.0, 0.5))
+        assert one[0] == pytest.approx(2.0 * (1.0 - 1.0 / 3.0))
+        assert two[0] == pytest.approx(2.0 * (0.5 - 1.0 / 3.0))
+
+    def test_unordered_choices_have_no_ends(self) -> None:
+        units = np.array([[0.1, 0.5], [0.9, 0.5]])
+        assert (outwardness(Points(units, np.array([True, True]))) == 0.0).all()
+        mixed = outwardness(Points(units, np.array([True, False])))
+        assert mixed[0] == mixed[1] == pytest.approx(-2.0 / 3.0)
+
+    def test_the_kernel_has_it_on_top(self) -> None:
+        points = placed(MIXED, 9, 2)
+        out, scales = outwardness(points), np.full(4, 0.3)
+        expected = correlation(points, points, scales, 0.5) + out[:, None] * out[None, :]
+        found = kernel(points, points, scales, 0.5)
+        assert_allclose(found, expected, atol=1e-12)
+        assert_allclose(np.diag(found), variances(points), atol=1e-9)
 
 
 class TestMixedSpaces:
@@ -101,10 +136,11 @@ def test_it_is_positive_definite_on_any_space(
 ) -> None:
     points = placed(space, 25, seed)
     spread = np.random.default_rng(seed).normal(log_scale, 1.0, len(space))
-    found = correlation(points, points, np.exp(spread), share)
+    found = kernel(points, points, np.exp(spread), share)
     assert_allclose(found, found.T, atol=1e-12)
     assert np.linalg.eigvalsh(found).min() > -1e-8
-    assert (found <= 1.0 + 1e-12).all()
+    most = np.sqrt(variances(points))  # Cauchy and Schwarz
+    assert (np.abs(found) <= np.outer(most, most) + 1e-12).all()
 
 
 @settings(max_examples=40)
@@ -113,8 +149,8 @@ def test_pairs_have_the_kernel_of_the_whole_matrix(space: Space, seed: int, shar
     points = placed(space, 8, seed)
     scales = np.exp(np.random.default_rng(seed).normal(-1.0, 1.0, len(space)))
     pairs = Pairs(points)
-    whole = correlation(points, points, scales, share)
-    assert_allclose(pairs.correlate(scales, share).values, whole[pairs.above], atol=1e-12)
+    whole = kernel(points, points, scales, share)
+    assert_allclose(pairs.relate(scales, share).values, whole[pairs.above], atol=1e-12)
 
 
 @pytest.mark.parametrize("points", [cube(7, 3, 0), placed(MIXED, 7, 1)], ids=["cube", "mixed"])
@@ -123,9 +159,9 @@ def test_the_derivatives_of_pairs_are_those_of_finite_differences(points: Points
     logs, share = np.linspace(-1.0, 0.5, d), 0.3
 
     def values(change: Floats, more: float = 0.0) -> Floats:
-        return pairs.correlate(np.exp(logs + change), share + more).values
+        return pairs.relate(np.exp(logs + change), share + more).values
 
-    found, nothing = pairs.correlate(np.exp(logs), share), np.zeros(d)
+    found, nothing = pairs.relate(np.exp(logs), share), np.zeros(d)
     by_share = (values(nothing, step) - values(nothing, -step)) / (2 * step)
     assert_allclose(found.by_share, by_share, atol=1e-8)
     for axis, one in enumerate(np.eye(d)):
@@ -136,7 +172,7 @@ def test_the_derivatives_of_pairs_are_those_of_finite_differences(points: Points
 def test_the_kernel_is_smooth_where_points_coincide() -> None:
     """No NaN from the root of 0: repeats are common in spaces of choices."""
     points = cube(1, 2, 0).take(np.array([0, 0, 0]))
-    found = Pairs(points).correlate(np.ones(2), 0.5)
-    assert_allclose(found.values, 1.0, atol=1e-9)
+    found = Pairs(points).relate(np.ones(2), 0.5)
+    assert_allclose(found.values, variances(points)[0], atol=1e-9)
     assert_allclose(found.by_scale, 0.0, atol=1e-9)
     assert not math.isnan(found.by_share.sum())

@@ -11,10 +11,10 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from imabo.arms import Floats
-from imabo.gaussian.kernel import Points, correlation
+from imabo.gaussian.kernel import Points, kernel, outwardness
 from imabo.gaussian.process import Hyperparameters, Process, spread_subset
 
-from .samples import MIXED, cube, fitted, observed, placed, some_hyperparameters
+from .samples import MIXED, cube, fitted, observed, placed, some_hyperparameters, sphere
 
 NUMBERS_ONLY = -40.0  # a share of the one-axis kernels of about 1e-17
 
@@ -22,7 +22,7 @@ NUMBERS_ONLY = -40.0  # a share of the one-axis kernels of about 1e-17
 def covariance_of(points: Points, noise: Floats, h: Hyperparameters) -> Floats:
     """From the definition: signal times the kernel, an arm's own variance and the noise."""
     share = 1.0 / (1.0 + math.exp(-h.share))
-    smooth = correlation(points, points, np.exp(np.array(h.scales)), share)
+    smooth = kernel(points, points, np.exp(np.array(h.scales)), share)
     return math.exp(h.signal) * smooth + np.diag(math.exp(h.own) + noise)
 
 
@@ -42,7 +42,9 @@ class TestPosterior:
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-        points, asked = cube(30, 3, 0), cube(40, 3, 1)
+        # On a sphere all points are as far out as the average one: what is left is a Matern kernel.
+        points, asked = sphere(30, 3, 0), sphere(40, 3, 1)
+        assert_allclose(outwardness(points), 0.0, atol=1e-12)
         ours, h = fitted(points, NUMBERS_ONLY), some_hyperparameters(3, NUMBERS_ONLY)
         kernel = ConstantKernel(ours.signal) * Matern(np.exp(h.scales), nu=2.5)
         theirs = GaussianProcessRegressor(kernel, alpha=ours.noise + ours.own, optimizer=None)
@@ -118,6 +120,17 @@ class TestPosterior:
         assert mean[0] == pytest.approx(0.0, abs=1e-3)
         assert 0.0 < variance[0] < 0.1
         assert all(np.isfinite(x).all() for x in (*process.leave_one_out(), process.at_points()))
+
+    def test_it_learns_that_the_ends_are_poor_where_no_point_is_near(self) -> None:
+        """Five axes and 60 points: a corner is far from all of them."""
+        points = cube(60, 5, 3)
+        far = ((2.0 * points.units - 1.0) ** 2).sum(axis=1)
+        corners = Points(np.array([[1.0, 0.0, 1.0, 1.0, 0.0]]), points.unordered)
+        for sign in (-1.0, 1.0):
+            values = sign * (far - far.mean()) / far.std()
+            process = Process(points, values, np.full(60, 0.3), Hyperparameters.prior(5))
+            mean, _ = process.predict(corners)
+            assert sign * mean[0] > 2.0
 
     def test_nothing_asked_is_nothing_predicted(self) -> None:
         process = fitted(cube(10, 2, 0))

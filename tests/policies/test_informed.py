@@ -144,16 +144,16 @@ class TestIndex:
 
 
 class TestStrength:
-    """Eq. (informed-bonus): bonus (due / K)^2, between the bonus and the top."""
+    """Eq. (informed-bonus): bonus (due / K)^4, between the bonus and the top."""
 
     def test_it_is_the_bonus_while_the_set_grows_as_scheduled(self) -> None:
         assert Informed().strength(equal_arms(30, 100)) == pytest.approx(0.1)
         assert Informed().strength(equal_arms(60, 100)) == pytest.approx(0.1)
 
-    def test_it_grows_with_the_square_of_what_is_missing(self) -> None:
+    def test_it_grows_with_the_fourth_power_of_what_is_missing(self) -> None:
         # 3 * sqrt(100) = 30 are due
-        assert Informed().strength(equal_arms(20, 100)) == pytest.approx(0.1 * 1.5**2)
-        assert Informed(bonus=0.2).strength(equal_arms(20, 100)) == pytest.approx(0.2 * 1.5**2)
+        assert Informed().strength(equal_arms(20, 100)) == pytest.approx(0.1 * 1.5**4)
+        assert Informed(bonus=0.02).strength(equal_arms(15, 100)) == pytest.approx(0.02 * 2.0**4)
 
     def test_it_ends_at_the_top_and_never_below_the_bonus(self) -> None:
         assert Informed().strength(equal_arms(3, 100)) == 0.6

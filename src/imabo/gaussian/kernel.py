@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,6 +14,8 @@ from imabo.arms import Bools, Floats, Ints
 _MIDDLE = 0.5  # where a number that is not active is taken to be
 _NOWHERE = -1.0  # a category of its own for a choice that is not active
 _TINY = 1e-20  # keeps the root differentiable where two points coincide
+_OUTWARD = 4.0  # variance of the slope of ``outwardness``, in variances of the signal
+_USUAL = 1.0 / 3.0  # mean square of a place between -1 and 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,27 @@ class Points:
         return Points(self.units[rows], self.unordered)
 
 
+def outwardness(points: Points) -> Floats:
+    """How far out points are, as a feature of unit prior variance; eq. (outward).
+
+    The mean of (2 u - 1)^2 over the ordered axes: 1 in a corner, and 0 after centring for the
+    average point. Far from every arm the rest of the kernel knows nothing and expects the mean,
+    which flatters the ends of the ranges where they are poor; one slope for all axes is learned
+    from a few dozen arms.
+
+    Example:
+        >>> points = Points(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([False, False]))
+        >>> outwardness(points).round(3).tolist()
+        [-0.667, 1.333]
+    """
+    ordered = ~points.unordered
+    if not ordered.any():
+        return np.zeros(len(points.units))
+    squares = (2.0 * points.units[:, ordered] - 1.0) ** 2
+    found: Floats = math.sqrt(_OUTWARD) * (squares.mean(axis=1) - _USUAL)
+    return found
+
+
 def squared_distances(a: Points, b: Points) -> Iterator[Floats]:
     """One matrix an axis: the squared difference, or 1 between two values of a choice."""
     for j, unordered in enumerate(a.unordered):
@@ -66,6 +90,16 @@ def correlation(a: Points, b: Points, scales: Floats, share: float) -> Floats:
     return share / len(scales) * along + (1.0 - share) * _matern(total)
 
 
+def kernel(a: Points, b: Points, scales: Floats, share: float) -> Floats:
+    """``correlation`` and the slope of ``outwardness``, in variances of the signal."""
+    return correlation(a, b, scales, share) + np.outer(outwardness(a), outwardness(b))
+
+
+def variances(points: Points) -> Floats:
+    """``kernel`` of each point with itself."""
+    return 1.0 + outwardness(points) ** 2
+
+
 class Pairs:
     """The same kernel between the pairs of one set of points, with its derivatives.
 
@@ -79,8 +113,11 @@ class Pairs:
         difference = (first - second).T
         different = (difference != 0.0).astype(np.float64)
         self._squared = np.where(points.unordered[:, None], different, difference * difference)
+        self.variances = variances(points)
+        outward = outwardness(points)
+        self._outward = outward[self.above[0]] * outward[self.above[1]]
 
-    def correlate(self, scales: Floats, share: float) -> Correlation:
+    def relate(self, scales: Floats, share: float) -> Related:
         """The kernel of every pair."""
         d = len(scales)
         scaled = np.empty((d + 1, self._squared.shape[1]))
@@ -92,10 +129,11 @@ class Pairs:
         slopes = (5.0 / 3.0) * (1.0 + r) * decay  # of Matern 5/2, over the scaled distance
         along = values[:d].mean(axis=0)
         by_scale = scaled[:d] * (share / d * slopes[:d] + (1.0 - share) * slopes[d])
-        return Correlation(share * along + (1.0 - share) * values[d], along - values[d], by_scale)
+        near = share * along + (1.0 - share) * values[d]
+        return Related(near + self._outward, along - values[d], by_scale)
 
 
-class Correlation(NamedTuple):
+class Related(NamedTuple):
     """The kernel of pairs, and its derivatives."""
 
     values: Floats

@@ -9,7 +9,7 @@ import numpy as np
 
 from imabo import late_scipy
 from imabo.arms import Floats, Ints
-from imabo.gaussian.kernel import Pairs, Points, correlation
+from imabo.gaussian.kernel import Pairs, Points, kernel, variances
 
 _REFUSED = 1e10  # the objective where the matrix is not positive definite
 _SPREAD = 4.0  # the search stays within so many prior standard deviations
@@ -76,14 +76,14 @@ class Process:
         self.points, self.noise = points, noise
         self.hyperparameters = hyperparameters
         self.signal, self.own = math.exp(hyperparameters.signal), math.exp(hyperparameters.own)
-        self._correlation = self._correlate(points, points)
+        self._related = self._relate(points, points)
         self.observe(values, noise)
 
     def observe(self, values: Floats, noise: Floats) -> None:
         """Take other observations of the same points (an approximate likelihood moves them)."""
         self.values, self.noise = values, noise
         n = len(values)
-        covariance = self.signal * self._correlation
+        covariance = self.signal * self._related
         covariance.flat[:: n + 1] += noise + self.own
         self._factor = _factorise(covariance)
         sides = np.column_stack([np.ones(n), values])
@@ -104,17 +104,17 @@ class Process:
         precisions = precisions - self._ones**2 / self._ones.sum()
         precisions = np.maximum(precisions, _LEAST_VARIANCE)
         means = self.values - self._weights / precisions
-        variances = 1.0 / precisions - self.noise
-        return means, np.maximum(variances, _LEAST_VARIANCE)
+        left = 1.0 / precisions - self.noise
+        return means, np.maximum(left, _LEAST_VARIANCE)
 
     def predict(self, points: Points) -> tuple[Floats, Floats]:
         """Mean and variance of mean + g at other points, without their own deviation."""
-        shared = self.signal * self._correlate(points, self.points)
+        shared = self.signal * self._relate(points, self.points)
         reduced = late_scipy.solve_triangular(
             self._factor, shared.T, lower=True, check_finite=False
         )
-        variances = self.signal - np.einsum("ij,ij->j", reduced, reduced)
-        return self.mean + shared @ self._weights, np.maximum(variances, _LEAST_VARIANCE)
+        left = self.signal * variances(points) - np.einsum("ij,ij->j", reduced, reduced)
+        return self.mean + shared @ self._weights, np.maximum(left, _LEAST_VARIANCE)
 
     def given(self, points: Points) -> Process:
         """The process that has also seen, exactly, what it predicts at some points."""
@@ -129,9 +129,9 @@ class Process:
             self.hyperparameters,
         )
 
-    def _correlate(self, a: Points, b: Points) -> Floats:
+    def _relate(self, a: Points, b: Points) -> Floats:
         h = self.hyperparameters
-        return correlation(a, b, np.exp(np.array(h.scales)), _logistic(h.share))
+        return kernel(a, b, np.exp(np.array(h.scales)), _logistic(h.share))
 
     @staticmethod
     def search(
@@ -184,10 +184,10 @@ def _objective(
     """
     n, d = len(values), len(row) - 3
     signal, own, share = math.exp(row[d]), math.exp(row[d + 1]), _logistic(row[d + 2])
-    kernel = pairs.correlate(np.exp(row[:d]), share)
+    related = pairs.relate(np.exp(row[:d]), share)
     covariance = np.zeros((n, n), order="F")
-    covariance.T[pairs.above] = signal * kernel.values  # the lower half, which is all dpotrf reads
-    covariance.flat[:: n + 1] = signal + own + noise
+    covariance.T[pairs.above] = signal * related.values  # the lower half, which is all dpotrf reads
+    covariance.flat[:: n + 1] = signal * pairs.variances + own + noise
     factor, failed = late_scipy.dpotrf(covariance, lower=1, overwrite_a=1)
     if failed:
         return _REFUSED, np.zeros_like(row)
@@ -206,18 +206,18 @@ def _objective(
     off_diagonal = below - weights[first] * weights[second]
     diagonal = 0.5 * (precisions - weights * weights)
     gradient = np.empty_like(row)
-    gradient[:d] = signal * (kernel.by_scale @ off_diagonal)
-    gradient[d] = signal * (kernel.values @ off_diagonal + diagonal.sum())
+    gradient[:d] = signal * (related.by_scale @ off_diagonal)
+    gradient[d] = signal * (related.values @ off_diagonal + pairs.variances @ diagonal)
     gradient[d + 1] = own * diagonal.sum()
-    gradient[d + 2] = signal * share * (1.0 - share) * (kernel.by_share @ off_diagonal)
+    gradient[d + 2] = signal * share * (1.0 - share) * (related.by_share @ off_diagonal)
     return float(value), gradient + offset
 
 
 def _scattered(spread: float, values: Floats, noise: Floats) -> float:
     """Minus the log posterior when every point has a value of its own, exp(spread) in variance."""
-    variances = math.exp(spread) + noise
-    mean = float((values / variances).sum() / (1.0 / variances).sum())
-    fit = float(((values - mean) ** 2 / variances).sum() + np.log(variances).sum())
+    scattered = math.exp(spread) + noise
+    mean = float((values / scattered).sum() / (1.0 / scattered).sum())
+    fit = float(((values - mean) ** 2 / scattered).sum() + np.log(scattered).sum())
     return 0.5 * (fit + spread * spread)
 
 

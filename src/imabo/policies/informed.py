@@ -30,6 +30,7 @@ from imabo.policies.probing import probe
 from imabo.settings import check_count, check_flag, check_fraction, check_number, check_positive
 
 _SHORT: Final = 3  # rounds in a row up to which each is decided for itself
+_STEEP: Final = 4  # power of the schedule's lead by which the bonus grows
 _PER_SUCCESS: Final = 10.0  # rounds that one success counts for in the growth, at most ...
 _LEAST_SHARE: Final = (
     0.1  # ... and what a round counts for at least: where all fail, others must come
@@ -123,7 +124,7 @@ class Informed(Policy):
         """Share of the bonus, eq. (informed-bonus): more, the further the set is behind."""
         rounds = float(arms.totals.n_rewards - arms.growth_start.n_rewards)
         ratio = self._due(arms, rounds) / max(arms.n_servable, 1)
-        return max(min(self.bonus * ratio * ratio, self.top), self.bonus)
+        return max(min(self.bonus * ratio**_STEEP, self.top), self.bonus)
 
     def serve(self, arms: ActiveSet, draws: Draws) -> Serve:
         """The servable arm of highest index, or one that is tried again."""
