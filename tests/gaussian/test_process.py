@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from imabo.arms import Floats
-from imabo.gaussian.kernel import Points, kernel, outwardness
+from imabo.gaussian.kernel import Points, correlation, kernel, outwardness
 from imabo.gaussian.process import Hyperparameters, Process, spread_subset
 
 from .samples import MIXED, cube, fitted, observed, placed, some_hyperparameters, sphere
@@ -131,6 +131,22 @@ class TestPosterior:
             process = Process(points, values, np.full(60, 0.3), Hyperparameters.prior(5))
             mean, _ = process.predict(corners)
             assert sign * mean[0] > 2.0
+
+    def test_without_the_slope_it_is_the_kernel_of_near_points_alone(self) -> None:
+        points, asked = cube(20, 3, 1), cube(5, 3, 2)
+        process, h = fitted(points), some_hyperparameters(3)
+        share = 1.0 / (1.0 + math.exp(-h.share))
+        near = process.signal * correlation(points, points, np.exp(np.array(h.scales)), share)
+        near += np.diag(process.noise + process.own)
+        across = process.signal * correlation(asked, points, np.exp(np.array(h.scales)), share)
+        level = process.without_slope()
+        mean, variance = level.predict(asked)
+        expected = level.mean + across @ np.linalg.solve(near, process.values - level.mean)
+        assert_allclose(mean, expected, atol=1e-9)
+        explained = np.einsum("ij,ji->i", across, np.linalg.solve(near, across.T))
+        assert_allclose(variance, process.signal - explained, atol=1e-9)
+        later = level.given(cube(2, 3, 5))
+        assert_allclose(later.predict(asked)[0], mean, atol=1e-6)
 
     def test_nothing_asked_is_nothing_predicted(self) -> None:
         process = fitted(cube(10, 2, 0))

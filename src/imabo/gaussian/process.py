@@ -9,7 +9,7 @@ import numpy as np
 
 from imabo import late_scipy
 from imabo.arms import Floats, Ints
-from imabo.gaussian.kernel import Pairs, Points, kernel, variances
+from imabo.gaussian.kernel import Pairs, Points, correlation, kernel, variances
 
 _REFUSED = 1e10  # the objective where the matrix is not positive definite
 _SPREAD = 4.0  # the search stays within so many prior standard deviations
@@ -59,6 +59,7 @@ class Process:
         values: Observations, standardised.
         noise: Their variances.
         hyperparameters: Of the kernel; see ``Process.search``.
+        slope: Whether the kernel has the slope of ``outwardness``.
 
     Example:
         >>> grid = np.linspace(0, 1, 9)[:, None]
@@ -71,10 +72,16 @@ class Process:
     """
 
     def __init__(
-        self, points: Points, values: Floats, noise: Floats, hyperparameters: Hyperparameters
+        self,
+        points: Points,
+        values: Floats,
+        noise: Floats,
+        hyperparameters: Hyperparameters,
+        *,
+        slope: bool = True,
     ) -> None:
         self.points, self.noise = points, noise
-        self.hyperparameters = hyperparameters
+        self.hyperparameters, self._slope = hyperparameters, slope
         self.signal, self.own = math.exp(hyperparameters.signal), math.exp(hyperparameters.own)
         self._related = self._relate(points, points)
         self.observe(values, noise)
@@ -113,7 +120,8 @@ class Process:
         reduced = late_scipy.solve_triangular(
             self._factor, shared.T, lower=True, check_finite=False
         )
-        left = self.signal * variances(points) - np.einsum("ij,ij->j", reduced, reduced)
+        before = self.signal * (variances(points) if self._slope else 1.0)
+        left = before - np.einsum("ij,ij->j", reduced, reduced)
         return self.mean + shared @ self._weights, np.maximum(left, _LEAST_VARIANCE)
 
     def given(self, points: Points) -> Process:
@@ -127,11 +135,17 @@ class Process:
             np.append(self.values, expected),
             np.append(self.noise, exact),
             self.hyperparameters,
+            slope=self._slope,
         )
+
+    def without_slope(self) -> Process:
+        """The same observations where nothing is known of how far out a point is."""
+        return Process(self.points, self.values, self.noise, self.hyperparameters, slope=False)
 
     def _relate(self, a: Points, b: Points) -> Floats:
         h = self.hyperparameters
-        return kernel(a, b, np.exp(np.array(h.scales)), _logistic(h.share))
+        related = kernel if self._slope else correlation
+        return related(a, b, np.exp(np.array(h.scales)), _logistic(h.share))
 
     @staticmethod
     def search(

@@ -159,13 +159,24 @@ class Surface:
         """Probability that the model knows something; 1 for rewards with a range."""
         return 1.0 if self._bounded else float(late_scipy.expit(self._evidence - _STRONG))
 
-    def predict(self, units: Floats, mask: Bools) -> tuple[Floats, Floats]:
+    def predict(self, units: Floats, mask: Bools, *, slope: bool = True) -> tuple[Floats, Floats]:
         """Mean and variance of the smooth part at configurations, on the model's own scale.
 
         An arm whose first reward is still out counts as seen: the variance next to it is small, so
-        that no second arm is sent to where an answer is on its way.
+        that no second arm is sent to where an answer is on its way. Without the ``slope``, ends of
+        the ranges that no arm is near are neither good nor poor, whatever other ends were.
         """
-        return self._ahead.predict(Points.place(units, mask, self._unordered))
+        process = self._ahead if slope else self._unsloped
+        return process.predict(Points.place(units, mask, self._unordered))
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether any parameter has an order, and so ends."""
+        return not bool(self._unordered.all())
+
+    @cached_property
+    def _unsloped(self) -> Process:
+        return self._ahead.without_slope()
 
     def to_unit(self, values: Floats) -> Floats:
         """Values on the model's own scale as rewards."""

@@ -21,6 +21,7 @@ _REFINED = 5  # candidates that are mutated again, in each round of refinement
 _REFINEMENTS = 2
 _ONE_MORE = 0.4  # chance that a mutation changes another parameter as well, again and again
 _PAIRS = 0.3  # share of the refinements that change two
+_UNSLOPED = 0.4  # share of the proposals that do not count on what other ends were like
 _NO_PARENT = -1
 
 
@@ -117,7 +118,8 @@ class GP(Oracle):
         changes = rng.geometric(1.0 - _ONE_MORE, len(parents))
         local = mutate(arms, arms.units[parents], arms.mask[parents], changes, rng)
         drawn = [arms.space.encode(arms.space.sample(rng))[0] for _ in range(self.draws)]
-        pool = _Pool(arms.space, surface, self.kappa, np.array(drawn), charges)
+        slope = not (surface.has_ends and rng.random() < _UNSLOPED)
+        pool = _Pool(arms.space, surface, self.kappa, np.array(drawn), charges, slope=slope)
         pool.add(np.vstack([local, drawn]), np.append(parents, _nobody(self.draws)))
         for _ in range(_REFINEMENTS):
             best = np.repeat(pool.highest()[:_REFINED], self.mutations // (3 * _REFINED))
@@ -152,7 +154,8 @@ class _Pool:
 
     A candidate counts as no more uncertain than the middle one of ``usual`` points. Otherwise the
     corners of the space, which are far from everything, are proposed before anything is known.
-    With ``charges``, it is how high the reward could be, less what the candidate would use.
+    With ``charges``, it is how high the reward could be, less what the candidate would use. Without
+    the ``slope``, what the model says of corners does not count: see ``Surface.predict``.
     """
 
     def __init__(
@@ -162,19 +165,22 @@ class _Pool:
         kappa: float,
         usual: Floats,
         charges: Charges | None = None,
+        *,
+        slope: bool = True,
     ) -> None:
         self._space, self._surface, self._kappa, self._charges = space, surface, kappa, charges
+        self._slope = slope
         self.units: Floats = np.empty((0, len(space)))
         self.mask: Bools = np.empty((0, len(space)), dtype=np.bool_)
         self.parents: Ints = np.empty(0, dtype=np.int64)
         self._upper: Floats = np.empty(0)
-        _, variances = surface.predict(*space.settle(usual))
+        _, variances = surface.predict(*space.settle(usual), slope=slope)
         self._most = float(np.median(variances))
 
     def add(self, points: Floats, parents: Ints) -> None:
         """Take in points of the unit cube, with the rows of the arms they descend from."""
         units, mask = self._space.settle(points)
-        means, variances = self._surface.predict(units, mask)
+        means, variances = self._surface.predict(units, mask, slope=self._slope)
         self.units, self.mask = np.vstack([self.units, units]), np.vstack([self.mask, mask])
         self.parents = np.append(self.parents, parents)
         spread = np.sqrt(np.minimum(variances, self._most))
