@@ -12,7 +12,7 @@ from scipy.special import logit
 
 from imabo.arms import ActiveSet, Beliefs, Floats
 from imabo.gaussian.surface import Surface
-from imabo.space import Config, Float, Space
+from imabo.space import Choice, Config, Float, Space
 from imabo.testing.situations import SITUATIONS, noisy_set
 
 from .samples import LINE, MIXED, coins
@@ -186,6 +186,44 @@ class TestBeliefs:
         arms = at(tried | {0.05: [1.0]})
         assert arms.means.argmax() == 12
         assert 12 not in Surface(arms).leaders(3)
+
+
+class TestEnds:
+    """Eight axes, each arm better the nearer it is to the middle: no arm is near a corner."""
+
+    SPACE = Space({f"x{i}": Float(0.0, 1.0) for i in range(8)})
+    CORNER, EVERYWHERE = np.ones((1, 8)), np.ones((1, 8), dtype=np.bool_)
+
+    def surface(self) -> Surface:
+        def mean(config: Config) -> float:
+            apart = [(2.0 * float(value) - 1.0) ** 2 for value in config.values()]
+            return 0.9 - 0.8 * sum(apart) / len(apart)
+
+        return Surface(coins(self.SPACE, 60, 30, mean))
+
+    def test_poor_ends_make_a_corner_poor(self) -> None:
+        surface = self.surface()
+        corner, _ = surface.predict(self.CORNER, self.EVERYWHERE)
+        middle, _ = surface.predict(0.5 * self.CORNER, self.EVERYWHERE)
+        assert surface.to_unit(corner)[0] < 0.3 < 0.6 < surface.to_unit(middle)[0]
+
+    def test_without_the_slope_a_corner_may_be_as_good_as_any(self) -> None:
+        surface = self.surface()
+        corner, doubt = surface.predict(self.CORNER, self.EVERYWHERE, slope=False)
+        assert corner[0] > surface.predict(self.CORNER, self.EVERYWHERE)[0][0] + 1.0
+        _, least = surface.predict(0.5 * self.CORNER, self.EVERYWHERE, slope=False)
+        assert doubt[0] > least[0]
+
+    def test_choices_without_an_order_have_no_ends(self) -> None:
+        prompts = Space(prompt=Choice(*"abcdefgh"), model=Choice("small", "large"))
+        surface = Surface(coins(prompts, 12, 5, lambda _: 0.5))
+        assert not surface.has_ends
+        assert self.surface().has_ends
+        rows = prompts.settle(np.random.default_rng(0).random((9, 2)))
+        for one, other in zip(
+            surface.predict(*rows), surface.predict(*rows, slope=False), strict=True
+        ):
+            assert_allclose(one, other, atol=1e-12)
 
 
 class TestPending:

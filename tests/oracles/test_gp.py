@@ -231,6 +231,24 @@ class TestEpsilon:
         assert 35 <= sum(p.origin == "baseline" for p in made) <= 85
 
 
+def outward(config: Config) -> float:
+    return sum((2.0 * value - 1.0) ** 2 for value in point(config)) / len(config)
+
+
+def test_where_ends_are_poor_most_proposals_stay_inside_but_not_all() -> None:
+    """Three of five count on it that ends are poor, and the rest do not know."""
+    space = Space({f"x{i}": Float(0.0, 1.0) for i in range(8)})
+    rng = np.random.default_rng(3)
+    tried = [
+        (config, (rng.random(20) < 0.9 - 0.8 * outward(config)).astype(float).tolist())
+        for config in distinct_configs(space, 50, 0)
+    ]
+    arms = ActiveSet.from_rewards(space, tried)
+    found = [outward(proposal.config) for proposal in proposals(GP(epsilon=0.0), arms, 40)]
+    inside = sum(far < 0.2 for far in found)  # the average draw has 1/3
+    assert 18 <= inside <= 34
+
+
 class TestPending:
     def flipped(self, seed: int) -> ActiveSet:
         """20 arms with 30 coin flips each."""

@@ -35,7 +35,8 @@ class GP(Oracle):
     ``Mutate``.
 
     The kernel handles numbers, ordered and unordered choices and parameters that are not active;
-    the noise of each arm's mean is known from its rewards. Of a pool (mutations of the leading
+    the noise of each arm's mean is known from its rewards, and it learns how the ends of ranges do,
+    on which three of five proposals count. Of a pool (mutations of the leading
     arms in one or several parameters, P0 draws, and mutations of the best of those) the
     configuration of highest mean + ``kappa`` standard deviations is proposed. Arms whose first
     reward is still out count as seen, so that a burst of requests spreads. For rewards without a
