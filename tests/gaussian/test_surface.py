@@ -196,8 +196,8 @@ class TestEnds:
 
     def surface(self) -> Surface:
         def mean(config: Config) -> float:
-            apart = [(2.0 * float(value) - 1.0) ** 2 for value in config.values()]
-            return 0.9 - 0.8 * sum(apart) / len(apart)
+            units, _ = self.SPACE.encode(config)
+            return 0.9 - 0.8 * float(np.mean((2.0 * units - 1.0) ** 2))
 
         return Surface(coins(self.SPACE, 60, 30, mean))
 
