@@ -79,6 +79,57 @@ class Best:
         return table(f"best: arm {self.arm}", [], rows)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Present:
+    """What is known of arms as they are now, after a change was noticed; on the unit scale.
+
+    Args:
+        ids: The arms.
+        shrunk: Estimates of their means.
+        stretches: Of each, rewards that may be all that speak of now, and their sums.
+        variances: Of the rewards of each; None where rewards have a range.
+        usual: Variance of a reward of any arm.
+    """
+
+    ids: Ints
+    shrunk: Shrunk
+    stretches: Sequence[Sequence[tuple[float, float]]]
+    variances: Floats | None
+    usual: float
+
+    def intervals_of(self, rows: Ints, level: float) -> tuple[Floats, Floats]:
+        """Both ends for some of the arms, with all that any of their stretches allows for."""
+        chosen = [self.stretches[row] for row in rows.tolist()]
+        if not chosen:
+            return np.empty(0), np.empty(0)
+        lengths = np.array([len(one) for one in chosen])
+        n, sums = np.array([stretch for one in chosen for stretch in one]).T
+        own = None if self.variances is None else np.repeat(self.variances[rows], lengths)
+        low, high = _stretch_ends(n, sums, own, self.usual, _shared(level))
+        starts = np.cumsum(lengths) - lengths
+        return np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+
+
+def present(arms: ActiveSet) -> Present | None:
+    """What is known of the arms as they are now, or None where no change was noticed.
+
+    Example:
+        >>> from imabo import Float, Space
+        >>> present(ActiveSet.from_rewards(Space(x=Float(0, 1)), [({"x": 0.2}, [1.0])])) is None
+        True
+    """
+    if arms.memory is None or arms.memory.since is None:
+        return None
+    is_open = arms.reward_range is None
+    return Present(
+        ids=arms.ids.copy(),
+        shrunk=estimates(arms),
+        stretches=[_stretches(arms, row) for row in range(len(arms))],
+        variances=arms.variances() if is_open else None,
+        usual=pooled_variance(arms) if is_open else 0.0,
+    )
+
+
 def recommend(arms: ActiveSet, level: float) -> Best:
     """The servable arm with the highest cautious estimate of its mean.
 
@@ -219,15 +270,23 @@ def _interval(
 ) -> tuple[float, float]:
     """Both ends on the unit scale, with all that any of the stretches allows for."""
     n, sums = np.array(stretches).T
+    own, usual = None, 0.0
     if arms.reward_range is None:
-        means = np.divide(sums, n, out=np.zeros_like(n), where=n > 0.0)
-        own, usual = float(arms.variances()[row]), pooled_variance(arms)
-        # A few rewards may be the same by luck: so two more of the usual variance count.
-        variances = np.maximum(own, (n * own + 2.0 * usual) / (n + 2.0))
-        low, high = open_interval(n, means, variances, level)
-    else:
-        low, high = bounded_interval(n, sums, level)
+        own, usual = np.full(len(n), arms.variances()[row]), pooled_variance(arms)
+    low, high = _stretch_ends(n, sums, own, usual, level)
     return float(low.min()), float(high.max())
+
+
+def _stretch_ends(
+    n: Floats, sums: Floats, own: Floats | None, usual: float, level: float
+) -> tuple[Floats, Floats]:
+    """Both ends for so many rewards of such sums; ``own`` is None where rewards have a range."""
+    if own is None:
+        return bounded_interval(n, sums, level)
+    means = np.divide(sums, n, out=np.zeros_like(n), where=n > 0.0)
+    # A few rewards may be the same by luck: so two more of the usual variance count.
+    variances = np.maximum(own, (n * own + 2.0 * usual) / (n + 2.0))
+    return open_interval(n, means, variances, level)
 
 
 def _contenders(arms: ActiveSet, rows: Ints, level: float) -> Ints:

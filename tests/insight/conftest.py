@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from imabo import insight
+from imabo import Choice, Float, Space, Study, insight, oracles
 from imabo.insight import StudySnapshot
 from tests.insight.story import situations
 
@@ -18,3 +20,19 @@ def any_snapshot(request: pytest.FixtureRequest) -> StudySnapshot:
     if kind not in _READ:
         _READ[kind] = insight.read(situations()[kind]())
     return _READ[kind]
+
+
+@pytest.fixture(scope="session")
+def fallen() -> Study:
+    """Model a was the best by far, and fell below b; few of its arms were served since."""
+    space = Space(model=Choice("a", "b", "c"), x=Float(0, 1))
+    study = Study.create("fallen", space, oracle=oracles.Random(), seed=5)
+    rng = Random(5)
+    means = {"a": 0.8, "b": 0.5, "c": 0.3}
+    for n in range(1200):
+        if n == 700:
+            means["a"] = 0.2
+        pull = study.ask()
+        study.tell(pull.id, float(rng.random() < means[str(pull.config["model"])]))
+    assert [event.kind for event in study.events()].count("drift") == 1
+    return study

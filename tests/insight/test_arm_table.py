@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from imabo import Choice, Space, Study, insight
 from imabo.confidence import bounded_interval
 from imabo.errors import InvalidSetting
 from imabo.insight import ArmRow, StudySnapshot
+from imabo.insight.arm_columns import Arms
 from tests.insight.story import eventful, instant
 
 EVENTFUL = eventful()
@@ -157,3 +159,40 @@ def test_a_lucky_reward_does_not_lead_the_table(ends: tuple[float, float] | None
     lines = insight.parallel(snapshot)
     assert of_arm == dict(zip(lines.arms, lines.means, strict=True))
     assert of_arm[lucky.id] == lucky.estimate, "not the 1 of its only reward"
+
+
+# --- after a change -----------------------------------------------------------------------------
+
+
+def test_after_a_change_estimates_and_intervals_are_of_now(fallen: Study) -> None:
+    snapshot = insight.read(fallen)
+    rows = insight.arm_table(snapshot, limit=1000).rows
+    assert {row.config["model"] for row in rows[:5]} == {"b"}
+    assert {row.config["model"] for row in insight.arms(snapshot, limit=3).rows} == {"b"}
+    of_a = [row for row in rows if row.config["model"] == "a" and row.n_rewards >= 20]
+    assert len(of_a) > 3
+    for row in of_a:
+        assert None not in (row.mean, row.estimate, row.low, row.high)
+        assert (row.mean or 0.0) > 0.5  # of all its rewards
+        assert (row.estimate or 1.0) < 0.4
+        assert (row.low or 0.0) <= 0.2 <= (row.high or 0.0)
+    (best,) = (row for row in rows if row.is_best)
+    assert best.estimate == pytest.approx(fallen.best().mean)
+
+
+def test_after_a_change_many_arms_have_the_intervals_of_few(fallen: Study) -> None:
+    known = insight.read(fallen).arms
+    some = np.array([5, 0, len(known) - 1])
+    low, high = Arms(known.records, known.reward_range, known.present)._intervals(some)
+    assert (low == known.intervals[0][some]).all()
+    assert (high == known.intervals[1][some]).all()
+
+
+def test_an_arm_that_the_space_no_longer_allows_keeps_what_it_had(fallen: Study) -> None:
+    before = insight.read(fallen).arms
+    allowed = before.present
+    assert allowed is not None
+    without = replace(allowed, ids=allowed.ids + len(before))  # of other arms
+    known = Arms(before.records, before.reward_range, without)
+    assert_array_equal(known.estimates, before.estimates_of_all)
+    assert_array_equal(known.intervals, known.intervals_of_all(np.arange(len(known))))

@@ -70,15 +70,15 @@ def test_after_a_change_the_cost_is_against_a_mean_that_is_not_flattered() -> No
     """Of all its rewards, drawn towards the others': a lucky arm would make exploring look dear."""
     study = changed()
     snapshot = insight.read(study)
-    (row,) = (row for row in insight.arm_table(snapshot).rows if row.is_best)
-    found, worth = insight.cost(snapshot), 0.0
-    others = [one for one in insight.arm_table(snapshot, limit=1000).rows if not one.is_best]
-    for one in others:
-        worth += one.n_pulls * (np.nan if one.estimate is None else one.estimate)
-    assert row.estimate is not None
-    assert row.estimate != row.mean
-    n = sum(one.n_pulls for one in others)
-    assert found.cost[-1] == pytest.approx(max(row.estimate * n - worth, 0.0))
+    known = snapshot.arms
+    row = known.row_of(study.best().arm)
+    is_other = np.arange(len(known)) != row
+    worth = float(known.n_pulls[is_other] @ known.estimates_of_all[is_other])
+    mean = float(known.estimates_of_all[row])
+    assert mean != known.means[row]
+    assert mean != known.estimates[row]
+    lost = mean * known.n_pulls[is_other].sum() - worth
+    assert insight.cost(snapshot).cost[-1] == pytest.approx(max(lost, 0.0))
 
 
 @pytest.mark.parametrize(

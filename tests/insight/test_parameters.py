@@ -173,3 +173,22 @@ def test_shares_are_between_0_and_1_and_sorted(any_snapshot: StudySnapshot) -> N
     assert all(0.0 <= share <= 1.0 and math.isfinite(share) for share in shares)
     assert shares == sorted(shares, reverse=True)
     assert {one.name for one in found} == set(any_snapshot.space.names)
+
+
+def test_after_a_change_only_rewards_that_speak_of_now_count(fallen: Study) -> None:
+    snapshot = insight.read(fallen)
+    model, _ = insight.effects(snapshot)
+    memory = fallen.view.memory
+    assert memory is not None
+    assert memory.since is not None
+    n_since = fallen.n_rewards - memory.since["noticed"]
+    n_counted = sum(effect.n_rewards for effect in model.effects)
+    assert n_counted == pytest.approx(
+        n_since, abs=2
+    )  # arms that were new by then have all of theirs
+    assert n_counted < 0.6 * fallen.n_rewards
+    for effect, mean in zip(model.effects, (0.2, 0.5, 0.3), strict=True):
+        assert effect.n_rewards > 0
+        assert (effect.mean_low or 0.0) <= mean <= (effect.mean_high or 0.0)
+    assert (model.effects[0].mean or 1.0) < 0.45  # it was 0.8, and noticed a little later
+    assert insight.importance(snapshot).parameters[0].name == "model"

@@ -71,6 +71,8 @@ def show(options: argparse.Namespace) -> None:
         say()
         print_table(arm_rows(table, is_short=True))
         _say_more(table)
+        if overview["best"] is not None and overview["best"]["since"] is not None:
+            say("estimates and intervals leave out what the change made untrue")
     say()
     for event in happened:
         say(f"  {event_text(event)}")

@@ -36,7 +36,9 @@ class ArmRow:
     """An arm; ``low`` and ``high`` end the interval of its mean, ``share`` is of all pulls.
 
     ``mean`` is the plain average of its rewards. ``estimate`` is drawn towards what the other arms
-    say, the more the fewer rewards it has; its mean is above ``sure`` with probability 0.9.
+    say, the more the fewer rewards it has; its mean is above ``sure`` with probability 0.9. After
+    a change that the study noticed these two and the interval are of now, without what it made
+    untrue; ``mean`` and all counts are of everything.
     ``is_best`` marks the arm that ``Study.best`` recommends; ``mutated`` is the parameter in which
     it differs from its parent, where it has one. ``label`` names it by what sets it apart.
     ``is_draw`` marks one that only a random control served: retired, but not because of anyone.
@@ -205,7 +207,7 @@ def _highest_low(snapshot: StudySnapshot, limit: int) -> Ints:
     known = snapshot.arms
     rows = np.flatnonzero(known.n_rewards > 0)
     active = rows[known.states[rows] == "active"]
-    if len(active) >= limit:
+    if len(active) >= limit and known.present is None:
         places = may_be_highest(
             known.n_rewards[active], known.sums[active], snapshot.reward_range, limit
         )

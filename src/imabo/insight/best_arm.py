@@ -130,11 +130,11 @@ def best_of_all(snapshot: StudySnapshot) -> BestArm | None:
         return best(snapshot)
     row = snapshot.arms.row_of(snapshot.best.arm)
     record = snapshot.arms.records[row]
-    low, high = snapshot.arms.intervals_of(np.array([row]))
+    low, high = snapshot.arms.intervals_of_all(np.array([row]))
     return BestArm(
         arm=record.id,
         config=dict(record.config),
-        mean=float(snapshot.arms.estimates[row]),
+        mean=float(snapshot.arms.estimates_of_all[row]),
         interval=(number(low[0]), number(high[0])),
         n_rewards=record.tally.n_rewards,
         observed=float(snapshot.arms.means[row]),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from imabo.arms import Bools, Floats, Ints
+from imabo.arms import Floats, Ints
+from imabo.insight.arm_columns import Rewards
 from imabo.insight.estimates import mean_intervals, number
 from imabo.insight.grouping import Group
 from imabo.insight.snapshot import StudySnapshot
@@ -15,7 +16,7 @@ from imabo.space.scalars import Scalar
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What was seen with the arms of a group; the mean is over all their rewards."""
+    """What was seen with the arms of a group; the mean is over their ``n_rewards`` rewards."""
 
     label: str
     value: Scalar
@@ -68,7 +69,8 @@ def effects(snapshot: StudySnapshot) -> list[ParameterEffects]:
     All arms count, retired ones too. Each mean is over all rewards of a group's arms, so much
     served arms weigh more; the other parameters differ between groups as well, so a difference need
     not be this parameter's doing. The interval is for the noise of the rewards (see
-    ``estimates.mean_intervals``), for the arms that were tried and as often as they were.
+    ``estimates.mean_intervals``), for the arms that were tried and as often as they were. After a
+    change that the study noticed only rewards that speak of now count.
 
     Example:
         >>> from imabo import Choice, Space, Study, insight
@@ -83,7 +85,7 @@ def effects(snapshot: StudySnapshot) -> list[ParameterEffects]:
     known, names = snapshot.arms, snapshot.space.names
     groupings = [snapshot.grouping(name) for name in names]
     starts = np.cumsum([0, *(len(one.groups) for one in groupings)]).tolist()
-    columns = (np.ones(len(known)), known.n_pulls, known.n_rewards, known.sums, known.squares)
+    columns = (np.ones(len(known)), known.n_pulls, *known.rewards_now)
 
     def summed(weights: Floats) -> Floats:
         parts = [np.bincount(one.codes, weights, len(one.groups)) for one in groupings]
@@ -119,7 +121,8 @@ def importance(snapshot: StudySnapshot) -> Importances:
     what any grouping explains by chance (omega squared, at least 0). An arm weighs as its mean is
     known: with its rewards, up to where more of them would say nothing new because arms differ.
     Each parameter is looked at alone, so what only a combination of values does is not seen, and
-    parameters that were varied together share the credit.
+    parameters that were varied together share the credit. After a change that the study noticed
+    only rewards that speak of now count.
 
     Example:
         >>> from imabo import Choice, Float, Space, Study, insight, oracles, policies
@@ -133,9 +136,10 @@ def importance(snapshot: StudySnapshot) -> Importances:
         >>> [(one.name, round(one.share, 2)) for one in found]
         [('model', 1.0), ('x', 0.0)]
     """
-    known = snapshot.arms
-    rewarded = known.n_rewards > 0
-    weights, means = _weights(snapshot, rewarded), known.means[rewarded]
+    rewards = snapshot.arms.rewards_now
+    rewarded = rewards.n > 0
+    kept = Rewards(*(column[rewarded] for column in rewards))
+    weights, means = _weights(kept), kept.sums / kept.n
     found = [
         _importance_of(name, snapshot.grouping(name).codes[rewarded], weights, means)
         for name in snapshot.space.names
@@ -148,15 +152,14 @@ def importance(snapshot: StudySnapshot) -> Importances:
     )
 
 
-def _weights(snapshot: StudySnapshot, rewarded: Bools) -> Floats:
+def _weights(rewards: Rewards) -> Floats:
     """Inverse variances of the arms' means: the noise of their rewards and what arms differ by."""
-    known = snapshot.arms
-    n, sums = known.n_rewards[rewarded], known.sums[rewarded]
+    n, sums, squares = rewards
     k, total = len(n), n.sum()
     freedom = total - k
     if k < 2 or freedom <= 0:
         return np.ones(k)
-    within = max(float((known.squares[rewarded] - sums**2 / n).sum() / freedom), 0.0)
+    within = max(float((squares - sums**2 / n).sum() / freedom), 0.0)
     spread = float((n * (sums / n - sums.sum() / total) ** 2).sum())
     between = max((spread - (k - 1) * within) / (total - (n**2).sum() / total), 0.0)
     # The method of moments, as in random-effects models.

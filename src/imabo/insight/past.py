@@ -15,7 +15,7 @@ from imabo.magnitude import usable_squares, usable_sum
 from imabo.stores.base import Milestone, Snapshot
 
 if TYPE_CHECKING:
-    from imabo.insight.snapshot import Arms
+    from imabo.insight.arm_columns import Arms
     from imabo.insight.used import Used
 
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from imabo.arms import Bools, Floats, Ints, Restart, Totals, usable_totals
-from imabo.errors import InvalidSetting, NoRewards, UnknownArm
-from imabo.evaluation import Shrunk, shrink
+from imabo.arms import Restart, Totals, usable_totals
+from imabo.errors import InvalidSetting, NoRewards
 from imabo.events import drift_event
+from imabo.insight.arm_columns import Arms
 from imabo.insight.compared import lift_of
-from imabo.insight.estimates import P0_ORIGINS, mean_intervals
+from imabo.insight.estimates import P0_ORIGINS
 from imabo.insight.grouping import Grouping, Groupings
 from imabo.insight.labelling import labels
 from imabo.insight.past import History, history_of
 from imabo.insight.sampling import Sample, last_pull_at, sample_pulls
 from imabo.insight.used import Used, used_of
 from imabo.lifting import LiftReport
-from imabo.magnitude import usable_range, usable_squares, usable_sum
+from imabo.magnitude import usable_range
 from imabo.policies.base import Policy
-from imabo.recommend import Best
+from imabo.recommend import Best, present
 from imabo.space import Config, Space
 from imabo.space.scalars import show
 from imabo.stores.base import ArmRecord, LogEntry, Snapshot, StudyRecord
@@ -35,161 +32,8 @@ from imabo.stores.rows import ArmRows
 if TYPE_CHECKING:
     from imabo.study import Study
 
-T = TypeVar("T")
-
 MOST_CHANGES: Final = 1000  # the newest changes that are read
 MOST_FIRST: Final = 2000  # the newest arms drawn from P0 whose first reward is read
-_FEW: Final = 500  # arms whose intervals are found together
-
-
-def _floats(values: Iterable[float]) -> Floats:
-    return np.array(list(values), dtype=np.float64)
-
-
-def _ints(values: list[int]) -> Ints:
-    return np.array(values, dtype=np.int64)
-
-
-def _texts(values: list[str]) -> NDArray[np.str_]:
-    return np.array(values, dtype=np.str_)
-
-
-def _column(path: str, of: Callable[[list[Any]], T]) -> cached_property[T]:
-    """What all arms have at a path of their records, found when it is looked at."""
-    return cached_property(lambda arms: of(arms._values(path)))
-
-
-@dataclass(frozen=True, eq=False)
-class Arms:
-    """The arms of a study in columns, in order of admission: arm 1 is row 0.
-
-    Rewards are in the study's own units; ``means`` is NaN before the first reward.
-    """
-
-    records: Sequence[ArmRecord]
-    reward_range: tuple[float, float] | None
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    ids = _column("id", _ints)
-    n_pulls = _column("tally.n_pulls", _floats)
-    n_rewards = _column("tally.n_rewards", _floats)
-    n_pending = _column("tally.n_pending", _floats)
-    admitted_at = _column("admitted_at", _floats)
-    states = _column("state", _texts)
-    origins = _column("origin", _texts)
-    parents = _column("parent", list[int | None])
-
-    @cached_property
-    def sums(self) -> Floats:
-        """Sum of each arm's rewards."""
-        return usable_sum(_floats(self._values("tally.reward_sum")), self.n_rewards)
-
-    @cached_property
-    def squares(self) -> Floats:
-        """Sum of the squares of each arm's rewards."""
-        return usable_squares(_floats(self._values("tally.reward_squares")), self.n_rewards)
-
-    @cached_property
-    def means(self) -> Floats:
-        """The mean reward of each arm, NaN without one."""
-        n = self.n_rewards
-        return np.where(n > 0, self.sums / np.maximum(n, 1.0), np.nan)
-
-    @cached_property
-    def shrunk(self) -> Shrunk:
-        """What all arms' rewards together say of each arm's mean; on the unit scale."""
-        n, ends = self.n_rewards, self.reward_range
-        low, scale = (0.0, 1.0) if ends is None else (ends[0], 1.0 / (ends[1] - ends[0]))
-        plain = self.sums / np.maximum(n, 1.0)
-        spread = np.maximum(self.squares / np.maximum(n, 1.0) - plain**2, 0.0) * scale**2
-        means = np.where(n > 0, (plain - low) * scale, 0.0)
-        if ends is not None:
-            means = np.clip(means, 0.0, 1.0)
-        return shrink(n, n * means, squares=n * (spread + means**2), is_bounded=ends is not None)
-
-    @cached_property
-    def estimates(self) -> Floats:
-        """The mean of each arm drawn towards what the others say, NaN without a reward."""
-        return np.where(self.n_rewards > 0, self._own_units(self.shrunk.means), np.nan)
-
-    @cached_property
-    def sure(self) -> Floats:
-        """What each arm's mean is above with probability 0.9, NaN without a reward."""
-        return self.sure_of(np.arange(len(self)))
-
-    def sure_of(self, rows: Ints) -> Floats:
-        """Those of some rows."""
-        found = Shrunk(self.shrunk.means[rows], self.shrunk.spreads[rows], self.shrunk.is_bounded)
-        values = self._own_units(found.quantile(0.1))
-        return np.where(self.n_rewards[rows] > 0, values, np.nan)
-
-    def _own_units(self, values: Floats) -> Floats:
-        if self.reward_range is None:
-            return values
-        low, high = self.reward_range
-        return np.asarray(low + (high - low) * values)
-
-    @cached_property
-    def intervals(self) -> tuple[Floats, Floats]:
-        """Lower and upper ends of the interval of each arm's mean (see ``Study.best``)."""
-        return mean_intervals(self.n_rewards, self.sums, self.squares, self.reward_range)
-
-    def intervals_of(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Those of some rows: of many arms, only a few are shown."""
-        if len(self) <= _FEW or "intervals" in vars(self):
-            low, high = self.intervals
-            return low[rows], high[rows]
-        low, high, is_known = self._ends
-        new = rows[~is_known[rows]]
-        if len(new):
-            low[new], high[new] = mean_intervals(
-                self.n_rewards[new], self.sums[new], self.squares[new], self.reward_range
-            )
-            is_known[new] = True  # at last: another thread may look at the same time
-        return low[rows], high[rows]
-
-    @cached_property
-    def _ends(self) -> tuple[Floats, Floats, Bools]:
-        """The intervals that were found one by one, and which ones those are."""
-        return np.empty(len(self)), np.empty(len(self)), np.zeros(len(self), dtype=np.bool_)
-
-    @cached_property
-    def signals(self) -> list[Mapping[str, Sequence[float]] | None]:
-        """What the requests of each used, by signal and limit; see ``ArmRecord.signals``."""
-        found = self._values("signals")
-        return [json.loads(one) if isinstance(one, str) else one for one in found]
-
-    @cached_property
-    def configs(self) -> Sequence[Config]:
-        """Their configurations; do not change them."""
-        if isinstance(self.records, ArmRows):
-            return self.records.configs()
-        return [record.config for record in self.records]
-
-    def _values(self, path: str) -> list[Any]:
-        # From rows without making records of them.
-        if isinstance(self.records, ArmRows):
-            return self.records.column(path.rpartition(".")[2])
-        return list(map(attrgetter(path), self.records))
-
-    def row_of(self, arm: object) -> int:
-        """The row of an arm; ``UnknownArm`` when there is none."""
-        if isinstance(arm, int) and not isinstance(arm, bool):
-            row = int(np.searchsorted(self.ids, arm)) if -(2**62) < arm < 2**62 else len(self)
-            if row < len(self) and int(self.ids[row]) == arm:
-                return row
-        raise UnknownArm(
-            f"no arm has the id {show(arm)}",
-            f"the study has {len(self)} arms, counted from 1",
-            "take the id from study.arms()",
-        )
-
-    def best_by(self, values: Floats, limit: int) -> Ints:
-        """Rows of the ``limit`` highest values, NaN last, equal ones in order of admission."""
-        keys = np.where(np.isnan(values), -np.inf, values)
-        return np.argsort(-keys, kind="stable")[:limit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +182,11 @@ def read(study: Study, since: StudySnapshot | None = None) -> StudySnapshot:
     is_same = study.space_version == loaded.space_version
     space = study.space if is_same else Space.from_dict(loaded.space)
     ends = loaded.study.reward_range
-    arms = Arms(_records(study, loaded, since), None if ends is None else usable_range(ends))
+    arms = Arms(
+        _records(study, loaded, since),
+        None if ends is None else usable_range(ends),
+        study.read(present),
+    )
     used = used_of(study, loaded.study, arms)
     if since is None or (since.space_version, len(since.arms)) != (loaded.space_version, len(arms)):
         groupings = Groupings(space, arms.configs)

@@ -368,7 +368,7 @@ def cost(snapshot: StudySnapshot) -> Cost:
     lost, low, high = (np.full(len(pulls), np.nan) for _ in range(3))
     if top is not None:
         rows, shares, (mean, least, most) = _worth_of_best(snapshot, top)
-        others = np.where(known.n_rewards > 0, known.estimates, overall)
+        others = np.where(known.n_rewards > 0, known.estimates_of_all, overall)
         others[rows] = 0.0
         earned = _products(by_arm, others)
         missing = np.outer(pulls, shares) - by_arm[:, rows]  # below 0: more than its share
@@ -406,7 +406,7 @@ def _worth_of_best(
     parts = top.mix.parts
     rows = np.array([known.row_of(part.arm) for part in parts])
     shares = np.array([part.share for part in parts])
-    return rows, shares, (known.estimates[rows], *known.intervals_of(rows))
+    return rows, shares, (known.estimates_of_all[rows], *known.intervals_of_all(rows))
 
 
 def _weighed(counts: Floats, values: Floats) -> Floats:

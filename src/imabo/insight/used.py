@@ -18,7 +18,8 @@ from imabo.stores.base import StudyRecord
 from imabo.stores.signalling import used_by
 
 if TYPE_CHECKING:
-    from imabo.insight.snapshot import Arms, StudySnapshot
+    from imabo.insight.arm_columns import Arms
+    from imabo.insight.snapshot import StudySnapshot
     from imabo.study import Study
 
 
