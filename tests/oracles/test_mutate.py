@@ -126,6 +126,17 @@ class TestWhichValue:
         assert len(values) > 10
         assert np.mean([abs(float(x or 0) - 0.3) < 0.15 for x in values]) > 0.8
 
+    @pytest.mark.parametrize("candidates", [1, 24])  # with one, every value is listed
+    def test_the_order_in_which_values_are_declared_does_not_count(self, candidates: int) -> None:
+        names = [f"prompt-{i:03}" for i in range(200)]
+        rows: list[Row] = [({"prompt": name}, 0.5, 1, None) for name in names[:20]]
+        made = proposals(
+            Mutate(candidates=candidates), grown(Space(prompt=Choice(*names)), rows), 120
+        )
+        places = [names.index(str(proposal.config["prompt"])) for proposal in made]
+        assert 20 <= min(places) < 40
+        assert 95 < np.mean(places) < 125  # of what is left, 20 to 199, the middle is 109.5
+
     @pytest.mark.parametrize("left", [1, 2, 57, 150, 198, 199, 200])
     def test_the_last_value_of_a_log_scaled_int_is_found(self, left: int) -> None:
         """Its values own unequal cells, so they cannot be listed by equal steps of the unit."""

@@ -71,6 +71,7 @@ class Mutate(ParzenOracle):
         parameter = list(arms.space.parameters.values())[coordinate]
         if config is None and parameter.n_values is not None and parameter.n_values <= _LISTED:
             everything = np.array([parameter.to_unit(value) for value in parameter.values()])
+            everything = rng.permutation(everything)
             config = _best_change(arms, parent, coordinate, everything, good, bad, rng)
         return config
 
@@ -117,11 +118,17 @@ def _best_change(
     bad: Parzen,
     rng: np.random.Generator,
 ) -> Config | None:
-    """Of some values of one coordinate, the one of highest ratio that gives a new configuration."""
+    """Of some values of one coordinate, the one of highest ratio that gives a new configuration.
+
+    Of values with the same ratio, as unordered ones that no arm has, the first of ``units`` is
+    taken: they come in random order, so that the order in which values are declared does not count.
+    """
     space = arms.space
     parameter = list(space.parameters.values())[coordinate]
     # The ratio belongs to the value, so take each unit to the place its value encodes to.
-    units = np.unique([parameter.to_unit(parameter.from_unit(float(u))) for u in units])
+    places = np.array([parameter.to_unit(parameter.from_unit(float(u))) for u in units])
+    _, firsts = np.unique(places, return_index=True)
+    units = places[np.sort(firsts)]
     lo, hi = (edge[:, None] for edge in parameter.cells(units))
     seen = np.ones_like(lo, dtype=np.bool_)
     ratio = good.log_density(lo, hi, seen) - bad.log_density(lo, hi, seen)
