@@ -198,7 +198,9 @@ class TestWhereItProposes:
     def test_a_child_that_wakes_gets_a_value(self) -> None:
         space = Space(on=Choice(False, True), k=Int(1, 100, when={"on": True}), x=Float(0, 1))
         arms = sampled(space, 40, lambda c: 0.2 + 0.6 * (c["on"] is True))
-        for proposal in proposals(GREEDY, arms, 5):
+        made = [p for p in proposals(GREEDY, arms, 8) if p.origin == "oracle"]
+        assert len(made) >= 4  # the others are draws from the branch without one
+        for proposal in made:
             assert proposal.config["on"] is True
             assert space.allows(proposal.config)
 
@@ -247,6 +249,34 @@ def test_where_ends_are_poor_most_proposals_stay_inside_but_not_all() -> None:
     found = [outward(proposal.config) for proposal in proposals(GP(epsilon=0.0), arms, 40)]
     inside = sum(far < 0.2 for far in found)  # the average draw has 1/3
     assert 18 <= inside <= 34
+
+
+BRANCHES = Space(
+    mode=Choice("safe", "bold"), heat=Float(0, 1), depth=Float(0, 1, when={"mode": "bold"})
+)
+
+
+def modes(arms: ActiveSet, oracle: GP, n: int = 80) -> Counter[object]:
+    return Counter(proposal.config["mode"] for proposal in proposals(oracle, arms, n))
+
+
+def test_a_quarter_of_the_proposals_is_on_the_branch_that_the_best_arm_is_not_in() -> None:
+    """However poor all that was tried of it: a small good place in it would never be seen."""
+    arms = rewarded(BRANCHES, 40, lambda c: 0.6 if c["mode"] == "safe" else 0.1)
+    quick = GP(epsilon=0.0, mutations=30, draws=10)
+    assert 10 <= modes(arms, quick)["bold"] <= 32
+    found = {p.origin for p in proposals(quick, arms, 40) if p.config["mode"] == "bold"}
+    assert found == {"baseline"}
+    better = rewarded(BRANCHES, 40, lambda c: 0.1 if c["mode"] == "safe" else 0.6)
+    assert 10 <= modes(better, quick)["safe"] <= 32
+
+
+def test_a_branch_that_has_nothing_new_is_no_reason_to_stop() -> None:
+    space = Space(
+        mode=Choice("safe", "bold"), depth=Float(0, 1, when={"mode": "bold"})
+    )  # safe is one arm
+    arms = rewarded(space, 20, lambda c: 0.1 if c["mode"] == "safe" else 0.6)
+    assert modes(arms, GP(mutations=30, draws=10), 20) == {"bold": 20}
 
 
 class TestPending:

@@ -72,7 +72,11 @@ def squared_distances(a: Points, b: Points) -> Iterator[Floats]:
     """One matrix an axis: the squared difference, or 1 between two values of a choice."""
     for j, unordered in enumerate(a.unordered):
         difference = a.units[:, j, None] - b.units[None, :, j]
-        yield (difference != 0.0).astype(np.float64) if unordered else difference * difference
+        if unordered:
+            yield (difference != 0.0).astype(np.float64)
+        else:
+            difference *= difference
+            yield difference
 
 
 def correlation(a: Points, b: Points, scales: Floats, share: float) -> Floats:
@@ -82,17 +86,28 @@ def correlation(a: Points, b: Points, scales: Floats, share: float) -> Floats:
     that no arm is near; the second has the interactions.
     """
     along = np.zeros((len(a.units), len(b.units)))
-    total = np.zeros_like(along)
-    for squared, scale in zip(squared_distances(a, b), scales, strict=True):
-        scaled = squared / (scale * scale)
-        along += _matern(scaled)
+    total, room = np.zeros_like(along), np.empty_like(along)
+    axes = zip(squared_distances(a, b), a.unordered, scales, strict=True)
+    for scaled, unordered, scale in axes:
+        scaled /= scale * scale
         total += scaled
-    return share / len(scales) * along + (1.0 - share) * _matern(total)
+        if unordered:  # two values in all
+            equal, other = _matern(np.array([0.0, 1.0]) / (scale * scale), np.empty(2))
+            along += np.where(scaled > 0.0, other, equal)
+        else:
+            along += _matern(scaled, room)
+    along *= share / len(scales)
+    total = _matern(total, room)
+    total *= 1.0 - share
+    along += total
+    return along
 
 
 def kernel(a: Points, b: Points, scales: Floats, share: float) -> Floats:
     """``correlation`` and the slope of ``outwardness``, in variances of the signal."""
-    return correlation(a, b, scales, share) + np.outer(outwardness(a), outwardness(b))
+    found = correlation(a, b, scales, share)
+    found += np.outer(outwardness(a), outwardness(b))
+    return found
 
 
 def variances(points: Points) -> Floats:
@@ -123,10 +138,18 @@ class Pairs:
         scaled = np.empty((d + 1, self._squared.shape[1]))
         np.divide(self._squared, (scales * scales)[:, None], out=scaled[:d])
         scaled[:d].sum(axis=0, out=scaled[d])
-        r = np.sqrt(np.maximum(5.0 * scaled, _TINY))
+        r = 5.0 * scaled
+        np.maximum(r, _TINY, out=r)
+        np.sqrt(r, out=r)
         decay = np.exp(-r)
-        values = (1.0 + r + r * r / 3.0) * decay
-        slopes = (5.0 / 3.0) * (1.0 + r) * decay  # of Matern 5/2, over the scaled distance
+        slopes = 1.0 + r  # of Matern 5/2, over the scaled distance; in place, as in _matern
+        values = r
+        values *= r
+        values /= 3.0
+        values += slopes
+        values *= decay
+        slopes *= 5.0 / 3.0
+        slopes *= decay
         along = values[:d].mean(axis=0)
         by_scale = scaled[:d] * (share / d * slopes[:d] + (1.0 - share) * slopes[d])
         near = share * along + (1.0 - share) * values[d]
@@ -141,15 +164,19 @@ class Related(NamedTuple):
     by_scale: Floats  # one row an axis: by the log of its length scale
 
 
-def _matern(squared: Floats) -> Floats:
-    """Matern 5/2 of a squared, scaled distance."""
-    r = 5.0 * squared
+def _matern(squared: Floats, found: Floats) -> Floats:
+    """Matern 5/2 of a squared, scaled distance, written to ``found``; the distance is gone then.
+
+    In place, because most of a proposal's time is spent here, and much of it on fresh memory.
+    """
+    r = squared
+    r *= 5.0
     np.maximum(r, _TINY, out=r)
     np.sqrt(r, out=r)
-    found: Floats = r / 3.0
+    np.divide(r, 3.0, out=found)
     found += 1.0
     found *= r
-    found += 1.0  # 1 + r + r^2 / 3; in place, because most of a proposal's time is spent here
+    found += 1.0  # 1 + r + r^2 / 3
     np.negative(r, out=r)
     np.exp(r, out=r)
     found *= r

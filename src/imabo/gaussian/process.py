@@ -116,13 +116,15 @@ class Process:
 
     def predict(self, points: Points) -> tuple[Floats, Floats]:
         """Mean and variance of mean + g at other points, without their own deviation."""
-        shared = self.signal * self._relate(points, self.points)
+        shared = self._relate(points, self.points)
+        shared *= self.signal
+        means = self.mean + shared @ self._weights
         reduced = late_scipy.solve_triangular(
-            self._factor, shared.T, lower=True, check_finite=False
+            self._factor, shared.T, lower=True, overwrite_b=True, check_finite=False
         )
         before = self.signal * (variances(points) if self._slope else 1.0)
         left = before - np.einsum("ij,ij->j", reduced, reduced)
-        return self.mean + shared @ self._weights, np.maximum(left, _LEAST_VARIANCE)
+        return means, np.maximum(left, _LEAST_VARIANCE)
 
     def given(self, points: Points) -> Process:
         """The process that has also seen, exactly, what it predicts at some points."""

@@ -65,6 +65,16 @@ def draw_new(arms: ActiveSet, rng: np.random.Generator) -> Proposal | Exhausted:
     return Proposal(pool[int(rng.integers(len(pool)))], "baseline") if pool else Exhausted()
 
 
+def draw_elsewhere(arms: ActiveSet, row: int, rng: np.random.Generator) -> Proposal | None:
+    """A P0 draw with other parameters active than an arm has; None where none is new."""
+    active = arms.configs[row].keys()
+    for _ in range(_TRIES):
+        config = arms.space.sample(rng)
+        if config.keys() != active and config not in arms:
+            return Proposal(config, origin="baseline")
+    return None
+
+
 def fresh_pool(arms: ActiveSet, rng: np.random.Generator) -> list[Config]:
     """Configurations that are not arms, to choose from: all of a small space, else P0 draws.
 

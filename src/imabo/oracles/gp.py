@@ -9,7 +9,14 @@ import numpy as np
 from imabo.arms import ActiveSet, Bools, Floats, Ints
 from imabo.gaussian.charges import Charges
 from imabo.gaussian.surface import Surface
-from imabo.oracles.base import Exhausted, Oracle, Proposal, draw_new, fresh_pool
+from imabo.oracles.base import (
+    Exhausted,
+    Oracle,
+    Proposal,
+    draw_elsewhere,
+    draw_new,
+    fresh_pool,
+)
 from imabo.oracles.local import try_unseen
 from imabo.oracles.mutate import Mutate
 from imabo.oracles.neighbours import mutate
@@ -22,6 +29,7 @@ _REFINEMENTS = 2
 _ONE_MORE = 0.4  # chance that a mutation changes another parameter as well, again and again
 _PAIRS = 0.3  # share of the refinements that change two
 _UNSLOPED = 0.4  # share of the proposals that do not count on what other ends were like
+_ELSEWHERE = 0.25  # share where a space has branches that is for those the best arm is not in
 _NO_PARENT = -1
 
 
@@ -39,7 +47,9 @@ class GP(Oracle):
     on which three of five proposals count. Of a pool (mutations of the leading
     arms in one or several parameters, P0 draws, and mutations of the best of those) the
     configuration of highest mean + ``kappa`` standard deviations is proposed. Arms whose first
-    reward is still out count as seen, so that a burst of requests spreads. For rewards without a
+    reward is still out count as seen, so that a burst of requests spreads. Where a space has
+    branches (parameters with a ``when``), a quarter of the proposals are P0 draws in branches that
+    the best arm is not in, unless there is a budget to keep. For rewards without a
     range it weighs its model against arms that are unrelated: while that is the better explanation,
     ``Mutate`` proposes and little is expected of any arm. After ``update_space``,
     half of the proposals go to values that no arm has, while there are any. With more than 1,000
@@ -108,8 +118,12 @@ class GP(Oracle):
             return draw_new(arms, rng)
         if surface.certainty < 1.0 and rng.random() >= surface.certainty:
             return Mutate().propose(arms, scores, rng)
-        highest = try_unseen(arms, rng) or self._highest(arms, surface, charges, rng)
-        return highest or draw_new(arms, rng)
+        return (
+            try_unseen(arms, rng)
+            or (_on_another_branch(arms, surface, rng) if charges is None else None)
+            or self._highest(arms, surface, charges, rng)
+            or draw_new(arms, rng)
+        )
 
     def _highest(
         self, arms: ActiveSet, surface: Surface, charges: Charges | None, rng: np.random.Generator
@@ -193,6 +207,20 @@ class _Pool:
     def highest(self) -> Ints:
         """Places in the pool, the highest first."""
         return np.argsort(-self._upper, kind="stable")
+
+
+def _on_another_branch(
+    arms: ActiveSet, surface: Surface, rng: np.random.Generator
+) -> Proposal | None:
+    """A draw where other parameters are active than in the best arm, for some of the proposals.
+
+    The best arm teaches nothing about parameters that it does not have: the model expects of such a
+    branch what the few arms drawn in it were like, and a good place in it would stay unseen.
+    """
+    if not arms.space.is_conditional or rng.random() >= _ELSEWHERE:
+        return None
+    leaders = surface.leaders(1)
+    return draw_elsewhere(arms, int(leaders[0]), rng) if len(leaders) else None
 
 
 def _nobody(count: int) -> Ints:
