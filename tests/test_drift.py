@@ -130,6 +130,16 @@ class TestFinding:
             give(arms, row, 4, 2)
         assert find_drift(arms) is not None
 
+    @pytest.mark.parametrize(("n_before", "is_change"), [(200, True), (100_000, False)])
+    def test_the_longer_a_study_the_more_it_takes(self, n_before: int, is_change: bool) -> None:
+        """Two of 21 good, where it was three of five, comes by chance once in so many."""
+        arms = ActiveSet.from_rewards(
+            NAMES, [({"model": "a"}, [1.0, 0.0, 1.0, 0.0, 1.0] * (n_before // 5))]
+        )
+        arms.put_memory(remember(arms))
+        give(arms, 0, 21, 2)
+        assert (find_drift(arms) is not None) == is_change
+
     def test_rewards_without_a_range(self) -> None:
         configs: list[Config] = [{"model": m, "x": 0.5} for m in "abc"]
         rewards = [[100.0, 110.0, 90.0, 105.0, 95.0] * 8] * 3
@@ -291,7 +301,7 @@ class TestTryingAgain:
         return arms
 
     def rounds_of(
-        self, arms: ActiveSet, n: int, served: int = 4, reward: float = 0.0
+        self, arms: ActiveSet, n: int, served: int = 4, reward: float = 0.0, pays: float = 0.75
     ) -> dict[int, int]:
         """The rounds, by their numbers, in which something is tried again, with the row."""
         found = {}
@@ -302,7 +312,7 @@ class TestTryingAgain:
                 found[arms.totals.n_pulls + 1] = row
                 give(arms, row, 1, reward)
             to_next = 4 - (arms.totals.n_pulls + 1) % 4
-            give(arms, served, to_next, 0.75 * to_next)
+            give(arms, served, to_next, pays * to_next)
             memory = arms.memory
             if memory is not None and arms.totals.n_rewards >= memory.due_at:
                 arms.put_memory(remember(arms))
@@ -359,6 +369,17 @@ class TestTryingAgain:
         usual = n_tries([1.0, 1.0, 0.0, 1.0])
         assert n_tries([1.0] * 5) > 2 * usual
         assert n_tries([0.0] * 4) <= usual
+
+    def test_while_what_is_served_pays_less_more_is_tried(self) -> None:
+        def n_tries(pays: float) -> int:
+            arms = self.left_out()
+            self.rounds_of(arms, 800)
+            self.rounds_of(arms, 200, pays=pays)
+            return len(self.rounds_of(arms, 400, pays=pays))
+
+        usual = n_tries(0.75)
+        assert n_tries(0.25) >= 2 * usual > 0
+        assert n_tries(1.0) == usual
 
     def test_what_is_served_needs_no_trying(self) -> None:
         arms = nine_arms()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -65,6 +66,25 @@ class TestOwn:
         n, total = memory.own(0, 100.0, 70.0)
         assert 0.97 * 100.0 < n <= 100.0
         assert total / n == pytest.approx(0.7, abs=0.01)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_all_rows_at_once_are_each_row_by_itself(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        counts = np.cumsum(rng.integers(0, 4, (5, 12)) * (rng.random(12) < 0.7), axis=0)
+        sums = np.cumsum(rng.random((5, 12)) * np.diff(counts, axis=0, prepend=0), axis=0)
+        memory = remembering(
+            *(list(zip(*pair, strict=True)) for pair in zip(counts[:4], sums[:4], strict=True))
+        )
+        if seed % 2:  # after a change that was noticed
+            left = np.minimum(counts[0], 0.3)
+            rest = {"base": counts[0].astype(float), "base_sums": sums[0]}
+            memory = replace(memory, **rest, left=left, left_sums=0.4 * left)
+        n, totals = np.append(counts[4], [3.0, 0.0]), np.append(sums[4], [2.0, 0.0])
+        each = [
+            memory.own(row, n.item(row), totals.item(row)) if n[row] else (0.0, 0.0)
+            for row in range(14)
+        ]
+        assert_array_equal(np.transpose(memory.own_of_all(n, totals)), each)
 
     def test_old_rewards_that_later_ones_contradict_lose_their_weight(self) -> None:
         memory = remembering([(40.0, 36.0)], [(80.0, 72.0)])
@@ -277,3 +297,16 @@ class TestDocument:
         rows = self.ROWS | {11: 3, 12: 4}
         again = Memory.from_document(memory.document([7, 3, 9]), rows, True)
         assert again.document([7, 3, 9, 11, 12]) == memory.document([7, 3, 9])
+
+
+def test_what_is_made_of_a_memory_is_made_once_and_anew_of_another() -> None:
+    made: list[int] = []
+
+    def make(arms: str, memory: Memory) -> int:
+        made.append(memory.n_rows)
+        return len(arms)
+
+    memory = started(2)
+    assert [memory.once(make, "abc"), memory.once(make, "abc")] == [3, 3]
+    assert memory.widened(5).once(make, "abcde") == 5
+    assert made == [2, 5]

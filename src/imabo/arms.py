@@ -334,7 +334,7 @@ class ActiveSet:
         if row is None:
             return
         columns = self._columns
-        if columns["n_rewards"][row] == 0:
+        if not columns["n_rewards"].item(row):
             self.n_unrewarded -= 1
         columns["n_rewards"][row] += 1
         columns["n_pending"][row] -= was_pending
@@ -380,9 +380,11 @@ class ActiveSet:
     def put_memory(self, memory: Memory) -> dict[str, Any]:
         """Set what still speaks of now; returns the document that a store keeps."""
         self.memory, self._moment_due_at = memory, memory.due_at
-        self._columns["kept_rewards"][:] = self._columns["kept_sums"][:] = 0.0
-        for row in np.flatnonzero(self.n_rewards).tolist():
-            self._refresh_kept(row)
+        n, totals = self.n_rewards, self.unit_sums()
+        kept, sums = memory.own_of_all(n, totals)
+        is_usable = np.isfinite(sums)  # as in ``_refresh_kept``
+        self._columns["kept_rewards"][: len(n)] = np.where(is_usable, kept, n)
+        self._columns["kept_sums"][: len(n)] = np.where(is_usable, sums, totals)
         return memory.document(self.ids.tolist())
 
     def load_memory(self, document: Mapping[str, Any]) -> None:
@@ -390,11 +392,10 @@ class ActiveSet:
         is_bounded = self.reward_range is not None
         self.put_memory(Memory.from_document(document, self._rows, is_bounded))
 
-    def _refresh_kept(self, row: int) -> None:
+    def _refresh_kept(self, row: int, n: float, reward_sum: float) -> None:
         if self.memory is None:
             return
-        n = self._columns["n_rewards"].item(row)
-        total = (self._columns["reward_sums"].item(row) - self._low * n) * self._scale
+        total = (reward_sum - self._low * n) * self._scale
         kept, kept_sum = self.memory.own(row, n, total) if n else (0.0, 0.0)
         if not math.isfinite(kept_sum):  # by what a database from before holds
             kept, kept_sum = n, total
@@ -402,10 +403,9 @@ class ActiveSet:
         self._columns["kept_sums"][row] = kept_sum
 
     def _refresh_mean(self, row: int) -> None:
-        n = self._columns["n_rewards"][row]
-        mean = self.to_unit(self._columns["reward_sums"][row] / n) if n else math.nan
-        self._columns["means"][row] = mean
-        self._refresh_kept(row)
+        n, total = self._columns["n_rewards"].item(row), self._columns["reward_sums"].item(row)
+        self._columns["means"][row] = self.to_unit(total / n) if n else math.nan
+        self._refresh_kept(row, n, total)
 
     def _allocate(self, capacity: int) -> None:
         for name, kind in ActiveSet.__annotations__.items():

@@ -10,6 +10,7 @@ from imabo.arms import Floats, Ints
 
 _EDGE = 1e-12  # means and bounds stay this far from 0 and 1, where the divergence is infinite
 _FEW = 12  # rows up to which plain numbers are faster than arrays
+_RARE = 0.25  # mean up to which the second bound of _bracket is closer than the first
 SURELY = 1e-7  # far more than rounding and the end of a search can add to a bound
 _STEPS = 4  # from the start below, the error after four steps is under 1e-8 (see the tests)
 
@@ -31,29 +32,37 @@ def kl_upper(means: Floats, budgets: Floats) -> Floats:
 
 def contenders(means: Floats, budgets: Floats) -> Ints:
     """Rows whose ``kl_upper`` may be the highest; for a decision, which needs no others."""
-    rows = possible(means, budgets)
+    rows, _ = possible(means, budgets)
     if len(rows) > _FEW:
         roots = kl_upper(means[rows], budgets[rows])
         rows = rows[roots >= roots.max() - SURELY]
     return rows
 
 
-def possible(means: Floats, budgets: Floats) -> Ints:
-    """``contenders`` before any of them is searched: a few rows more, at less cost.
+def possible(means: Floats, budgets: Floats) -> tuple[Ints, Floats]:
+    """``contenders`` before any of them is searched: a few rows more, at less cost; their bounds.
 
-    The start of the search is an upper bound that costs little, so only rows whose start is above
-    the root of the leading row need to be searched at all.
+    An upper bound costs little, so only rows whose bound is above the root of the row that leads by
+    it need to be searched at all.
 
     Example:
-        >>> possible(np.array([0.5, 0.9, 0.9]), np.array([0.1, 0.1, 0.1])).tolist()
-        [1, 2]
+        >>> rows, bounds = possible(np.array([0.5, 0.9, 0.9]), np.array([0.1, 0.1, 0.1]))
+        >>> rows.tolist(), round(float(bounds[0]), 3)
+        ([1, 2], 1.041)
     """
-    _, _, _, start = _bracket(means, budgets)
+    m = np.minimum(np.maximum(means, _EDGE), 1.0 - _EDGE)
+    bounds = np.sqrt(np.minimum(0.5, 2.0 - 2.0 * m) * budgets)  # the first one of _bracket
+    bounds += m
     # Not argmax: it lets go of the interpreter, and wakes every thread that waits for it in vain.
-    first = int(np.flatnonzero(start == start.max())[0])
-    best = kl_upper_of(float(means[first]), float(budgets[first]))
-    rows: Ints = np.flatnonzero(start >= best - SURELY)
-    return rows
+    first = (bounds == np.maximum.reduce(bounds)).nonzero()[0].item(0)
+    best = kl_upper_of(means.item(first), budgets.item(first))
+    rows: Ints = (bounds >= best - SURELY).nonzero()[0]
+    if len(rows) <= _FEW or means.item(first) > _RARE:
+        return rows, bounds[rows]
+    m, budgets, bounds = m[rows], budgets[rows], bounds[rows]
+    bounds = np.minimum(bounds, m + budgets + np.sqrt(budgets * (budgets + 2.0 * m)))
+    is_left = bounds >= best - SURELY
+    return rows[is_left], bounds[is_left]
 
 
 def kl_upper_of(mean: float, budget: float, floor: float = 0.0) -> float:

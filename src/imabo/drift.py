@@ -6,7 +6,6 @@ in docs/algorithm.md; the lines carry its labels.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -21,7 +20,8 @@ from imabo.settings import is_number
 from imabo.space import Choice, Scalar
 from imabo.space.scalars import show
 
-_ALARM: Final = 7.0  # log odds against chance, beyond one for each comparison, that are a change
+_ALARM: Final = 7.5  # log odds against chance, beyond one for each comparison, that are a change
+_CHANCES: Final = 0.5  # more of it for each stretch of time, on the log scale; see decision 8
 _FEWEST_BEFORE: Final = 8.0  # rewards of an arm, below which it is compared with nothing
 _STRONGEST: Final = 10.0  # rewards that the average arm says about any other, at most
 _FEWEST_AFTER: Final = 4.0  # rewards that a change must show in
@@ -101,22 +101,37 @@ class Compared(NamedTuple):
     luck: Floats
 
 
-def compare(arms: ActiveSet, memory: Memory, fewest: float = 2.0) -> Compared:
-    """See ``Compared``; arms with fewer earlier rewards than ``fewest`` are left out."""
-    # An arm may be far from the average one, and must not seem to change for that.
-    k, strength = memory.n_rows, min(memory.strength, _STRONGEST)
-    # Below 0 at moments before the base of an arm that changed: nothing to compare with.
-    n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0)
-    old_sums = memory.sums + memory.left_sums - memory.base_sums
-    is_compared = n_old >= fewest
+class _Expected(NamedTuple):
+    """What each arm's rewards up to each moment predict: all that the memory says."""
+
+    is_compared: NDArray[np.bool_]  # whether they are enough to compare with
+    means: Floats
+    noise: Floats  # variance of a single reward
+    weights: Floats  # how many rewards the prediction is worth
+    luck: Floats  # what of a reward may have been luck before
+
+    @classmethod
+    def of(cls, _: ActiveSet, memory: Memory) -> _Expected:
+        # An arm may be far from the average one, and must not seem to change for that.
+        strength = min(memory.strength, _STRONGEST)
+        # Below 0 at moments before the base of an arm that changed: nothing to compare with.
+        n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0)
+        old_sums = memory.sums + memory.left_sums - memory.base_sums
+        # What to expect of an arm: its earlier rewards, drawn towards the level of all arms,
+        # because arms are served for having been lucky.
+        means, noise = predict(memory, n_old, old_sums, strength)
+        usual = predict(memory, np.zeros(1), np.zeros(1), 1.0)[1]
+        weights = n_old + strength
+        return cls(n_old >= _FEWEST_BEFORE, means, noise, weights, np.sqrt(usual / weights))
+
+
+def compare(arms: ActiveSet, memory: Memory) -> Compared:
+    """See ``Compared``; arms with few earlier rewards are left out."""
+    k = memory.n_rows
+    is_compared, means, noise, weights, luck = memory.once(_Expected.of, arms)
     n = np.where(is_compared, arms.n_rewards[:k] - memory.counts, 0.0)
     sums = np.where(is_compared, arms.unit_sums()[:k] - memory.sums, 0.0)
-    # What to expect of an arm: its earlier rewards, drawn towards the level of all arms, because
-    # arms are served for having been lucky.
-    means, noise = predict(memory, n_old, old_sums, strength)
-    (_, (usual,)) = predict(memory, np.zeros(1), np.zeros(1), 1.0)
-    luck = n * np.sqrt(usual / (n_old + strength))
-    return Compared(n, sums, n * means, noise * n * (1.0 + n / (n_old + strength)), luck)
+    return Compared(n, sums, n * means, noise * n * (1.0 + n / weights), n * luck)
 
 
 def predict(memory: Memory, n: Floats, sums: Floats, strength: float) -> tuple[Floats, Floats]:
@@ -140,32 +155,41 @@ def find_drift(arms: ActiveSet) -> Drift | None:
     memory = arms.memory
     if memory is None or not memory.moments:
         return None
-    k = memory.n_rows
-    groups = _Groups.of(arms, k)
-    n, sums, expected, spread, luck = (
+    k, groups = memory.n_rows, memory.once(_Groups.of, arms)
+    compared = Compared._make(
         np.concatenate([column, column @ groups.members], axis=1)
-        for column in compare(arms, memory, _FEWEST_BEFORE)
+        for column in compare(arms, memory)
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        before, after = expected / n, sums / n
-        # Arms that are served were lucky, all of them: unchanged, they fall together.
-        luck[:, :k] = 0.0
-        least = np.where(after < before, np.maximum(before - luck / n, after), before)
-        evidence = _evidence(before, least, after, n * n / spread, memory.is_bounded)
-    evidence = np.where((n >= _FEWEST_AFTER) & (spread > 0.0), evidence, 0.0)
-    place, group = divmod(int(evidence.argmax()), evidence.shape[1])
+    # Arms that are served were lucky, all of them: unchanged, they fall together.
+    compared.luck[:, :k] = 0.0
+    is_shown = (compared.n >= _FEWEST_AFTER) & (compared.variances > 0.0)
+    evidence = np.zeros_like(compared.n)
+    n, sums, expected, spread, luck = (column[is_shown] for column in compared)
+    before, after = expected / n, sums / n
+    least = np.where(after < before, np.maximum(before - luck / n, after), before)
+    evidence[is_shown] = _evidence(before, least, after, n * n / spread, memory.is_bounded)
+    # Arms with N rewards have had N / n stretches of n, each of which may deceive by chance.
+    held = np.where(compared.n[:, :k] > 0.0, arms.n_rewards[:k], 0.0)
+    held = np.concatenate([held, held @ groups.members], axis=1)[is_shown]
+    # Half of the level is for single arms, half for groups, however many arms there are.
+    n_tests = np.full(evidence.shape[1], 2.0 * groups.members.shape[1])
+    n_tests[:k] = 2.0 * max(int(np.count_nonzero(arms.n_rewards)), 1)
+    surplus = np.zeros_like(evidence)
+    surplus[is_shown] = evidence[is_shown] - _CHANCES * np.log(held / n)
+    surplus -= np.log(n_tests)
+    place, group = divmod(int(surplus.argmax()), surplus.shape[1])
     if group == k and evidence.shape[1] > k + 1:
         narrow = k + 1 + int(evidence[place, k + 1 :].argmax())
         if evidence[place, narrow] > _NARROW * evidence[place, group]:
             group = narrow
-    n_compared = np.count_nonzero(arms.n_rewards) + groups.members.shape[1]
-    if not evidence[place, group] >= _ALARM + math.log(n_compared):
+    if not surplus[place, group] >= _ALARM:
         return None
+    n_after = compared.n.item(place, group)
     found = Drift(
         since=memory.moments[place],
-        before=float(before[place, group]),
-        after=float(after[place, group]),
-        n_rewards=float(n[place, group]),
+        before=compared.expected.item(place, group) / n_after,
+        after=compared.sums.item(place, group) / n_after,
+        n_rewards=n_after,
         evidence=float(evidence[place, group]),
     )
     if group < k:
@@ -189,7 +213,7 @@ def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
     left = np.maximum(counts + memory.left - memory.base, 0.0)
     left_sums = sums + memory.left_sums - memory.base_sums
     means = np.divide(left_sums, left, out=np.full_like(left, memory.level), where=left > 0.0)
-    rows = _rows_of(arms, drift, memory.n_rows)
+    rows = _rows_of(arms, drift, memory)
     if rows is None:
         left = np.minimum(left, _LEFT)
     else:
@@ -212,7 +236,6 @@ def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
         left=left,
         left_sums=left * means,
         since={**asdict(start), "noticed": totals.n_rewards, "at": at},
-        _splits={},
     )
     return _refitted(arms, forgotten)
 
@@ -225,7 +248,8 @@ class _Groups:
     members: Floats
 
     @classmethod
-    def of(cls, arms: ActiveSet, k: int) -> _Groups:
+    def of(cls, arms: ActiveSet, memory: Memory) -> _Groups:
+        k = memory.n_rows
         labels: list[dict[str, Any]] = [{}]
         columns: list[NDArray[Any]] = [np.ones(k)]
         for place, (name, parameter) in enumerate(arms.space.parameters.items()):
@@ -237,12 +261,13 @@ class _Groups:
         return cls(labels, np.array(columns, dtype=np.float64).T)
 
 
-def _rows_of(arms: ActiveSet, drift: Drift, k: int) -> Ints | None:
+def _rows_of(arms: ActiveSet, drift: Drift, memory: Memory) -> Ints | None:
     """The rows that changed; None for all."""
     if drift.arm is not None:
         row = arms.row_of(drift.arm)
-        return np.array([], dtype=np.int64) if row is None or row >= k else np.array([row])
-    groups = _Groups.of(arms, k)
+        is_there = row is not None and row < memory.n_rows
+        return np.array([row] if is_there else [], dtype=np.int64)
+    groups = memory.once(_Groups.of, arms)
     wanted = {"parameter": drift.parameter, "value": drift.value}
     for label, members in zip(groups.labels[1:], groups.members.T[1:], strict=True):
         if label == wanted and type(label["value"]) is type(drift.value):  # 1 is not True
@@ -303,10 +328,5 @@ def _refitted(arms: ActiveSet, memory: Memory) -> Memory:
     if spread > 0.0:
         strength = min(max(noise / spread, low), high)
     return replace(
-        memory,
-        level=level,
-        dispersion=dispersion,
-        strength=strength,
-        is_bounded=is_bounded,
-        _splits={},
+        memory, level=level, dispersion=dispersion, strength=strength, is_bounded=is_bounded
     )

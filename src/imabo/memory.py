@@ -6,11 +6,11 @@ Arrays only. Rewards are on the unit scale here; a *moment* is a number of rewar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import lgamma
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from imabo.magnitude import LARGEST
 
 Floats = NDArray[np.float64]
+Arms = TypeVar("Arms")
+Made = TypeVar("Made")
 
 _HAZARD: Final = 1.0 / 4000.0  # prior probability that an arm changed, for each reward of the study
 _MOST_LIKELY: Final = 0.5  # the same over all of the past, at most
@@ -72,7 +74,11 @@ class Memory:
     strength: float
     is_bounded: bool
     since: Mapping[str, float] | None = None
-    _splits: dict[int, list[_Split]] = field(default_factory=dict, compare=False, repr=False)
+    # Worked out when first asked for, and gone with the memory: another one starts without.
+    _splits: dict[int, list[_Split]] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    _made: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def start(
@@ -105,7 +111,6 @@ class Memory:
             moments=tuple(moments[place] for place in places),
             counts=np.vstack([widened.counts, counts])[places],
             sums=np.vstack([widened.sums, sums])[places],
-            _splits={},
         )
 
     def widened(self, n_rows: int) -> Memory:
@@ -113,10 +118,19 @@ class Memory:
         more = n_rows - self.n_rows
 
         def wide(array: Floats) -> Floats:
-            return np.pad(array, [*([(0, 0)] * (array.ndim - 1)), (0, more)])
+            return np.concatenate([array, np.zeros((*array.shape[:-1], more))], axis=-1)
 
         arrays: dict[str, Any] = {name: wide(getattr(self, name)) for name in _ARRAYS}
-        return replace(self, **arrays, _splits={})
+        return replace(self, **arrays)
+
+    def once(self, make: Callable[[Arms, Memory], Made], arms: Arms) -> Made:
+        """What a function makes of the memory and of its arms' configurations, made only once.
+
+        Decisions ask for it much more often than another moment is kept.
+        """
+        if make not in self._made:
+            self._made[make] = make(arms, self)
+        return cast(Made, self._made[make])
 
     # --- what still counts ----------------------------------------------------------------------
 
@@ -154,6 +168,21 @@ class Memory:
         weight += unchanged
         return n - gone / weight, total - gone_sum / weight
 
+    def own_of_all(self, n: Floats, totals: Floats) -> tuple[Floats, Floats]:
+        """``own`` of every row; (0, 0) where there is no reward."""
+        k = self.n_rows
+        shift = self.left - self.base
+        counts, sums = n.copy(), totals.copy()
+        counts[:k] += shift
+        sums[:k] += self.left_sums - self.base_sums
+        # Most arms have all their rewards on one side of every moment: nothing to weigh.
+        before = self.counts + shift
+        is_cut = ((before > 0.0) & (before < counts[:k])).any(axis=0)
+        for row in np.flatnonzero(is_cut & (n[:k] > 0.0)).tolist():
+            counts[row], sums[row] = self.own(row, n.item(row), totals.item(row))
+        counts[n == 0.0] = sums[n == 0.0] = 0.0
+        return counts, sums
+
     def stretches(self, row: int, n: float, total: float) -> list[tuple[float, float]]:
         """Which of an arm's n newest rewards may be all that speak of now: counts and sums.
 
@@ -190,8 +219,8 @@ class Memory:
     def _splits_of(self, row: int) -> list[_Split]:
         """Where an arm's rewards can be cut in two; moments between two rewards are one place."""
         places: dict[float, tuple[float, float]] = {}
-        shift = float(self.left[row] - self.base[row])
-        shift_sum = float(self.left_sums[row] - self.base_sums[row])
+        shift = self.left.item(row) - self.base.item(row)
+        shift_sum = self.left_sums.item(row) - self.base_sums.item(row)
         for count, total, prior in zip(
             self.counts[:, row].tolist(), self.sums[:, row].tolist(), self._priors, strict=True
         ):

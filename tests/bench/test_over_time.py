@@ -133,6 +133,17 @@ def test_the_claims_of_the_situations_can_be_run() -> None:
 
 def test_packed_rows_keep_what_a_changing_world_is_judged_by() -> None:
     dense = list(range(50, 6001, 50))
-    made = row(0, checkpoints=dense, watched=dense, alarms=[3040])
+    made = row(0, checkpoints=dense, watched=dense, simple=dense, alarms=[3040])
     assert (thin(made)["checkpoints"], thin(made)["alarms"]) == (dense, [3040])
+    assert (thin(made)["watched"], thin(made)["simple"]) == (dense, [])
     assert thin(row(0, regret=[1.0] * 5))["checkpoints"] == [100, 300]
+
+
+def test_packed_rows_keep_what_the_last_tenth_is_judged_by() -> None:
+    (claim,) = (one for one in SITUATION_CLAIMS if one.id == "q")
+    (part,) = claim.parts
+    assert isinstance(part, FewLocked)
+    times = [10_000, 18_000, 19_000, part.rounds]
+    made = row(0, checkpoints=times, regret=[1.0, 2.0, 500.0, 900.0], method=part.method)
+    (found,) = check(part, *(thin(made | {"problem": name}) for name in part.problems))
+    assert not found.holds

@@ -11,10 +11,11 @@ from typing import Any, Final
 from imabo_bench.play import Row
 
 _MANY: Final = 60  # checkpoints: more than a world that stands still has
-_KEPT: Final = {100, 300, 500, 1000, 1500, 3000, 5000, 10_000}  # and the last
+_KEPT: Final = {100, 300, 500, 1000, 1500, 3000, 5000, 10_000, 18_000}  # and the last
 _STRETCH: Final = 50  # rounds by which a world that changes is judged
 _DIGITS: Final = 5
 _WHOLE: Final = ("alarms", "spend", "worst_spend")  # lists that are no columns
+_OF_STILL: Final = ("average", "rho_regret", "simple", "proposal_quality")  # no claim of changes
 
 
 def pack(rows: Iterable[Row], out: Path) -> Path:
@@ -48,7 +49,8 @@ def thin(row: Row) -> Row:
         if name in _WHOLE:
             thinned[name] = value
         elif isinstance(value, list):
-            is_column = len(value) == len(times) and name != "arm_means"
+            is_read = name != "arm_means" and not (is_dense and name in _OF_STILL)
+            is_column = is_read and len(value) == len(times)
             thinned[name] = [_round(value[k]) for k in places] if is_column else []
         else:
             thinned[name] = _round(value)

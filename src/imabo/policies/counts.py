@@ -53,10 +53,15 @@ def effective_counts(arms: ActiveSet, rate: float | None = None) -> Floats:
     """
     totals = arms.totals
     if totals.n_pulls == totals.n_rewards:
-        return np.maximum(arms.n_rewards, UNSERVED)
+        return np.maximum(arms.n_rewards, UNSERVED) if arms.n_unrewarded else arms.n_rewards
     p = feedback_rate(arms) if rate is None else rate
     counts = arms.n_rewards + p * arms.n_pending
     return np.maximum(np.maximum(counts, least_count(p, arms.n_pulls)), UNSERVED)
+
+
+def waiting_counts(arms: ActiveSet, counts: Floats) -> Floats | float:
+    """What of each arm's effective count is still out; 0 where nothing is."""
+    return 0.0 if counts is arms.n_rewards else np.maximum(counts - arms.n_rewards, 0.0)
 
 
 def least_count(rate: float, n_pulls: Number) -> Number:
@@ -115,7 +120,7 @@ def average_rewards(arms: ActiveSet) -> float:
     n_arms = max(len(arms) - arms.n_spare, 1)
     if arms.memory is None:
         return arms.totals.n_rewards / n_arms
-    return float(arms.n_now.sum()) / n_arms
+    return float(np.add.reduce(arms.kept_rewards)) / n_arms
 
 
 def expected_means(arms: ActiveSet, prior: Floats, waiting: Floats | float = 0.0) -> Floats:

@@ -24,6 +24,7 @@ from imabo.policies.counts import (
     pooled_variance,
     prior_counts,
     rate_of,
+    waiting_counts,
 )
 from imabo.policies.informed_runs import Index, InformedRounds, one_of
 from imabo.policies.probing import probe
@@ -108,8 +109,7 @@ class Informed(Policy):
         """Eq. (informed) for every row."""
         prior = prior_counts(arms, self.trust, self.limit)  # nu
         n = effective_counts(arms)  # n~
-        waiting = np.maximum(n - arms.n_rewards, 0.0)
-        means = expected_means(arms, prior, waiting)  # eq. (informed-mean)
+        means = expected_means(arms, prior, waiting_counts(arms, n))  # eq. (informed-mean)
         totals = arms.totals
         t = totals.n_rewards + rate_of(totals, arms.has_window) * totals.n_pending + 1.0
         k = max(arms.n_servable, 1)

@@ -21,18 +21,19 @@ from imabo.policies.counts import (
     ANCHOR,
     UNSERVED,
     effective_counts,
-    expected_means,
     freshness,
     least_count,
     most_expected,
     rate_of,
+    waiting_counts,
 )
 
 if TYPE_CHECKING:
     from imabo.policies.informed import Informed
 
 _LONG: Final = 16  # rounds after which the bounds of a run are made anew
-_FEW: Final = 12  # arms up to which each is looked at for itself
+_FEW: Final = 12  # kinds of arms up to which each is looked at for itself
+_SEVERAL: Final = 64  # arms up to which plain numbers are faster than arrays
 _START: Final = np.zeros(1, dtype=np.int64)  # of a single kind
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no bit is lost
 
@@ -76,12 +77,14 @@ class Index:
 
     def moment(self, arms: ActiveSet, later: int = 0) -> Moment:
         """Now, or when ``later`` more pulls were served and nothing else happened."""
-        n_pulls, n_rewards, n_pending, reward_sum = arms.totals
-        totals = type(arms.totals)(n_pulls + later, n_rewards, n_pending + later, reward_sum)
+        totals = arms.totals
+        if later:
+            n_pulls, n_rewards, n_pending, reward_sum = totals
+            totals = type(totals)(n_pulls + later, n_rewards, n_pending + later, reward_sum)
         rate = rate_of(totals, arms.has_window)
         return Moment(
             rate=rate,
-            round=n_rewards + rate * totals.n_pending + 1.0,
+            round=totals.n_rewards + rate * totals.n_pending + 1.0,
             n_servable=max(arms.n_servable, 1),
             most=most_expected(arms, self.trust, self.limit),
             fresh=freshness(arms),
@@ -89,29 +92,35 @@ class Index:
         )
 
     def terms(self, arms: ActiveSet, now: Moment) -> tuple[Floats, Floats]:
-        """Mean and budget of every arm."""
-        prior = np.minimum(arms.prior_counts, now.most) * now.fresh  # eq. (expectation)
-        n = effective_counts(arms, now.rate)
+        """Mean and budget of every arm; to say which arms may lead, so rounding does not matter."""
+        n, level = effective_counts(arms, now.rate), now.level
+        weights: Floats | float = ANCHOR
+        own = arms.sums_now
+        if arms.model_state is not None:  # else there are no expectations
+            prior = np.minimum(arms.prior_counts, now.most) * now.fresh  # eq. (expectation)
+            weights = np.maximum(prior, ANCHOR)
+            own = own + prior * (arms.prior_means - level)
         budgets = np.maximum(np.log(now.round / (now.n_servable * n)), 0.0)
-        budgets *= self.bonus / (np.maximum(prior, ANCHOR) + n)
-        return expected_means(arms, prior, np.maximum(n - arms.n_rewards, 0.0)), budgets
+        budgets *= self.bonus / (weights + n)
+        waiting = waiting_counts(arms, n)
+        return (own + (weights + waiting) * level) / (weights + arms.n_now + waiting), budgets
 
     def known(self, arms: ActiveSet, row: int, now: Moment) -> Known:
         """What the index of one arm rests on."""
-        n_rewards = float(arms.n_rewards[row])
+        n_rewards = arms.n_rewards.item(row)
         if arms.memory is None:
-            n_now, own = n_rewards, n_rewards * float(arms.means[row]) if n_rewards else 0.0
+            n_now, own = n_rewards, n_rewards * arms.means.item(row) if n_rewards else 0.0
         else:
-            n_now, own = float(arms.n_now[row]), float(arms.sums_now[row])
-        prior = min(float(arms.prior_counts[row]), now.most) * now.fresh
+            n_now, own = arms.kept_rewards.item(row), arms.kept_sums.item(row)
+        prior = min(arms.prior_counts.item(row), now.most) * now.fresh
         anchor = max(ANCHOR - prior, 0.0)
         return Known(
             n_rewards=n_rewards,
             n_now=n_now,
-            n_pulls=float(arms.n_pulls[row]),
-            n_pending=float(arms.n_pending[row]),
+            n_pulls=arms.n_pulls.item(row),
+            n_pending=arms.n_pending.item(row),
             prior=prior + anchor,
-            sum=prior * float(arms.prior_means[row]) + own + anchor * now.level,
+            sum=prior * arms.prior_means.item(row) + own + anchor * now.level,
         )
 
     def alike(self, arms: ActiveSet, rows: Ints) -> Alike:
@@ -148,13 +157,16 @@ class Index:
         now = self.moment(arms)
         means, budgets = self.terms(arms, now)
         if arms.n_servable == len(arms):
-            rows = possible(means, budgets)
+            rows, bounds = possible(means, budgets)
         else:
             servable = np.flatnonzero(arms.servable)
-            rows = servable[possible(means[servable], budgets[servable])]
+            rows, bounds = possible(means[servable], budgets[servable])
+            rows = servable[rows]
         if len(rows) == 1:
             return rows
-        kinds = self.alike(arms, rows) if len(rows) > _FEW else Alike.none(rows)
+        if len(rows) <= _SEVERAL:
+            return self._highest(arms, rows, bounds.tolist(), now)
+        kinds = self.alike(arms, rows)
         first = kinds.firsts()
         places = np.arange(len(first))
         if len(first) > _FEW:
@@ -166,6 +178,30 @@ class Index:
         best = max(scores)
         found = zip(places.tolist(), scores, strict=True)
         return kinds.joined([place for place, score in found if score == best])
+
+    def _highest(self, arms: ActiveSet, rows: Ints, bounds: list[float], now: Moment) -> Ints:
+        """Of some rows those of highest index, which is below a bound for each."""
+        own = arms.reward_sums if arms.memory is None else arms.kept_sums
+        columns = [
+            arms.n_rewards, arms.n_now, arms.n_pulls, arms.n_pending, arms.prior_counts,
+            arms.prior_means, own,
+        ]  # fmt: skip
+        facts = list(zip(*(column[rows].tolist() for column in columns), strict=True))
+        scores: dict[tuple[float, ...], float] = {}  # arms that agree have one index
+        best, leading = -1.0, list[int]()
+        for place in sorted(range(len(rows)), key=bounds.__getitem__, reverse=True):
+            if bounds[place] < best - SURELY:
+                break
+            score = scores.get(facts[place])
+            if score is None:
+                arm = self.known(arms, rows.item(place), now)
+                score = kl_upper_of(*self.terms_of(arm, now), best - SURELY)
+                scores[facts[place]] = score
+            if score > best:
+                best, leading = score, [place]
+            elif score == best:
+                leading.append(place)
+        return rows[leading[0] : leading[0] + 1] if len(leading) == 1 else rows[sorted(leading)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +221,6 @@ class Alike:
 
     rows: Ints
     starts: Ints
-
-    @classmethod
-    def none(cls, rows: Ints) -> Alike:
-        """Each row a kind of its own."""
-        return cls(rows, np.arange(len(rows)))
 
     @classmethod
     def of(cls, columns: list[Floats], rows: Ints) -> Alike:

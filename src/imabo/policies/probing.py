@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from bisect import bisect_right
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ _HOPE: Final = 1.0  # standard errors within which it must be the best, or is le
 _RECENT: Final = 250  # rewards that are looked at, about
 _CALM: Final = 2000  # rewards after a change until another is as unlikely as ever ...
 _RESTLESS: Final = 0.25  # ... and how much sooner parts are due at first
+_WHILE: Final = 1000  # rewards within which what is served may pay less than before ...
+_LESS: Final = 3.0  # ... by so many standard errors ...
+_FEWEST_PAID: Final = 30.0  # ... of so many rewards, before and after
 _SERVED: Final = 0.05  # share of them from which on a part counts as served ...
 _MAJOR: Final = 0.3  # ... and needs no more tries, however striking it is
 _FEWEST_BEFORE: Final = 2.0  # rewards of a part, below which there is nothing to surprise
@@ -40,48 +44,111 @@ def probe(arms: ActiveSet, trust: float, limit: float) -> int | None:
     long. Of its arms it is the one with the highest expected mean.
     """
     memory, turn = arms.memory, arms.totals.n_pulls + 1
-    if memory is None or not memory.moments or turn % _SOON:
+    if turn % _SOON or memory is None or not memory.moments:
         return None
     n_rewards, k = arms.totals.n_rewards, memory.n_rows
-    parts, servable = _parts(arms, k), arms.servable[:k]
-    recent = arms.n_rewards[:k] - memory.counts[_newest(memory, n_rewards - _RECENT)]
-    shares = recent @ parts / max(float(recent.sum()), 1.0)
-    may_be_tried = (shares < _MAJOR) & (servable @ parts)
+    past, servable, counts = memory.once(_Past.of, arms), arms.servable[:k], arms.n_rewards[:k]
+    parts, newest = past.parts, _newest(memory, n_rewards - _RECENT)
+    n = counts @ parts - past.counts  # whole numbers: the same in any order
+    shares = n[newest] / max(float(counts.sum()) - past.totals[newest], 1.0)
+    is_servable = past.is_there if arms.n_servable == len(arms) else servable @ parts > 0.0
+    may_be_tried = is_servable & (shares < _MAJOR)
     if not may_be_tried.any():
         return None
+    sums = (arms.unit_sums()[:k] - memory.sums) @ parts
+    errors = _errors(arms, past, n, sums)
+    if turn % _STEP and errors[:, may_be_tried].max() < _STRIKING:
+        return None  # as in most rounds, without a look at which arm is the best
     expected = expected_means(arms, prior_counts(arms, trust, limit))
     means = np.where(servable, expected[:k], -np.inf)
     if arms.spending is not None:
         # What is too dear to be served, however good it turned out to be, is not tried.
-        may_be_tried &= (servable & is_worth_a_try(arms, expected)[:k]) @ parts
-    surprise = np.where(may_be_tried, _surprise(arms, memory, parts, means.max()), -np.inf)
+        may_be_tried &= (servable & is_worth_a_try(arms, expected)[:k]) @ parts > 0.0
+    # What is clearly below the best all the same surprises nobody: it was unlucky before, and would
+    # be tried for ever.
+    may_be_best = sums + _HOPE * np.sqrt(past.noise * n) >= n * means.max()
+    surprise = np.where(may_be_best, errors, 0.0).max(axis=0)
+    surprise = np.where(may_be_tried, surprise, -np.inf)
     if surprise.max() < _STRIKING:
         if turn % _STEP:
             return None
         is_left_out = may_be_tried & (shares < _SERVED)
         surprise = np.where(is_left_out, surprise, -np.inf)
         if surprise.max() < _SURPRISE:
-            calm = _calm(memory, n_rewards)
-            since = arms.n_rewards[:k] - memory.counts[_newest(memory, n_rewards - _EVERY * calm)]
-            due = np.flatnonzero(is_left_out & (since @ parts < 1.0))
+            calm = _calm(arms, memory, past, n_rewards)
+            since = n[_newest(memory, n_rewards - _EVERY * calm)]
+            due = np.flatnonzero(is_left_out & (since < 1.0))
             if not len(due) or not _is_time(turn, _APART * calm):
                 return None
             # Where more are due than can be tried, each has its turn.
             surprise[due[int(len(due) * (turn // _STEP * _GOLDEN % 1.0))]] = np.inf
-    return int(np.where(parts[:, surprise.argmax()], means, -np.inf).argmax())
+    return int(np.where(parts[:, surprise.argmax()] > 0.0, means, -np.inf).argmax())
+
+
+class _Past(NamedTuple):
+    """What a memory says of the parts: one row a moment, one column a part."""
+
+    parts: Floats  # one row an arm: 1 where it is of the part
+    is_there: NDArray[np.bool_]  # parts that have an arm
+    counts: Floats  # rewards at the moment
+    totals: list[float]  # the same of all arms ...
+    sums: list[float]  # ... and their sums
+    n_old: Floats  # what of them still counts ...
+    is_known: NDArray[np.bool_]  # ... where that is enough to surprise anybody
+    means: Floats  # what they let expect ...
+    noise: Floats  # ... and the variance of a reward around it
+
+    @classmethod
+    def of(cls, arms: ActiveSet, memory: Memory) -> _Past:
+        parts = np.ascontiguousarray(_parts(arms, memory.n_rows), dtype=np.float64)
+        n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0) @ parts
+        old_sums = (memory.sums + memory.left_sums - memory.base_sums) @ parts
+        means, noise = predict(memory, n_old, old_sums, 1.0)
+        totals: list[float] = memory.counts.sum(axis=1).tolist()
+        is_known = n_old >= _FEWEST_BEFORE
+        is_there = parts.max(axis=0, initial=0.0) > 0.0
+        sums: list[float] = memory.sums.sum(axis=1).tolist()
+        counts = memory.counts @ parts
+        return cls(parts, is_there, counts, totals, sums, n_old, is_known, means, noise)
 
 
 def _newest(memory: Memory, n_rewards: float) -> int:
     """The place of the newest moment at which there were no more rewards than that."""
-    return max(int(np.searchsorted(memory.moments, n_rewards, side="right")) - 1, 0)
+    return max(bisect_right(memory.moments, n_rewards) - 1, 0)
 
 
-def _calm(memory: Memory, n_rewards: int) -> float:
-    """1 in a world that stands still, less soon after a change: what changed once does so again."""
+def _calm(arms: ActiveSet, memory: Memory, past: _Past, n_rewards: int) -> float:
+    """1 in a world that stands still, less soon after a change: what changed once does so again.
+
+    Also while what is served pays less than it did: something else may be better by now.
+    """
+    if _pays_less(arms, memory, past):
+        return _RESTLESS
     if memory.since is None:
         return 1.0
     calm = (n_rewards - memory.since["noticed"]) / _CALM
     return min(max(math.sqrt(max(calm, 0.0)), _RESTLESS), 1.0)
+
+
+def _pays_less(arms: ActiveSet, memory: Memory, past: _Past) -> bool:
+    """Whether rewards since some moment are clearly below those between two moments before.
+
+    Whoever served them: of all that is served no luck was chosen, and a policy that learns serves
+    nothing worse on purpose.
+    """
+    n_rewards, total = float(arms.n_rewards.sum()), float(arms.unit_sums().sum())
+    first = _newest(memory, arms.totals.n_rewards - _WHILE)
+    counts, sums = np.array(past.totals[first:]), np.array(past.sums[first:])
+    # One row for where a stretch begins, one column for where it ends and the next begins.
+    n_old, n_new = counts - counts[:, None], n_rewards - counts
+    is_shown = (n_old >= _FEWEST_PAID) & (n_new >= _FEWEST_PAID)
+    if not is_shown.any():
+        return False
+    starts, ends = np.nonzero(is_shown)
+    n, m = n_old[starts, ends], n_new[ends]
+    old, new = sums[ends] - sums[starts], total - sums[ends]
+    _, noise = predict(memory, n + m, old + new, 0.0)
+    return bool(np.max((old / n - new / m) / np.sqrt(noise * (1.0 / n + 1.0 / m))) >= _LESS)
 
 
 def _is_time(turn: int, apart: float) -> bool:
@@ -89,26 +156,17 @@ def _is_time(turn: int, apart: float) -> bool:
     return turn // apart > (turn - _STEP) // apart
 
 
-def _surprise(arms: ActiveSet, memory: Memory, parts: NDArray[np.bool_], best: float) -> Floats:
-    """By how many standard errors each part has done better than expected, since any moment.
+def _errors(arms: ActiveSet, past: _Past, n: Floats, sums: Floats) -> Floats:
+    """By how many standard errors n rewards of a sum are better than expected; 0 where few are.
 
-    Its arms count together: those of a part that was given up early have few rewards each. What is
-    clearly below the best all the same surprises nobody: it was unlucky before, and would be tried
-    for ever. Where it is known how many rewards are on their way, they are waited for.
+    The arms of a part count together: those of one that was given up early have few rewards each.
+    Where it is known how many rewards are on their way, they are waited for.
     """
-    k = memory.n_rows
-    n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0) @ parts
-    old_sums = (memory.sums + memory.left_sums - memory.base_sums) @ parts
-    n = (arms.n_rewards[:k] - memory.counts) @ parts
-    sums = (arms.unit_sums()[:k] - memory.sums) @ parts
-    means, noise = predict(memory, n_old, old_sums, 1.0)
-    spread = np.sqrt(noise * n * (1.0 + n / (n_old + 1.0)))
-    may_be_best = sums + _HOPE * np.sqrt(noise * n) >= n * best
-    counts = (n_old >= _FEWEST_BEFORE) & (spread > 0.0) & may_be_best
+    spread = np.sqrt(past.noise * n * (1.0 + n / (past.n_old + 1.0)))
+    counts = past.is_known & (spread > 0.0)
     if arms.has_window:
-        counts &= n >= arms.n_pending[:k] @ parts
-    errors = np.divide(sums - n * means, spread, out=np.zeros_like(spread), where=counts)
-    return np.asarray(errors.max(axis=0))
+        counts &= n >= arms.n_pending[: len(past.parts)] @ past.parts
+    return np.divide(sums - n * past.means, spread, out=np.zeros_like(spread), where=counts)
 
 
 def _parts(arms: ActiveSet, k: int) -> NDArray[np.bool_]:
@@ -116,17 +174,22 @@ def _parts(arms: ActiveSet, k: int) -> NDArray[np.bool_]:
 
     What stands behind a name is what changes unseen; a number means tomorrow what it means today.
     """
-    values: list[NDArray[Any]] = []
-    stretches: list[NDArray[Any]] = []
+    columns: list[NDArray[Any]] = []
+    numbers: list[int] = []  # places of the other parameters
     for place, parameter in enumerate(arms.space.parameters.values()):
-        is_active, units = arms.mask[:k, place], arms.units[:k, place]
         if isinstance(parameter, Choice) and parameter.unordered:
-            known = np.unique(units[is_active])
+            is_active, units = arms.mask[:k, place], arms.units[:k, place]
             if parameter.n_values <= _MOST_VALUES:
-                known = np.array([parameter.to_unit(value) for value in parameter.values()])
-            values += [is_active & (units == unit) for unit in known]
+                known = [parameter.to_unit(value) for value in parameter.values()]
+            else:
+                known = np.unique(units[is_active]).tolist()
+            columns += [is_active & (units == unit) for unit in known]
         else:
+            numbers.append(place)
+    if len(columns) <= 1:
+        columns = []
+        for place in numbers:
+            is_active, units = arms.mask[:k, place], arms.units[:k, place]
             stretch = np.minimum((units * _STRETCHES).astype(np.int64), _STRETCHES - 1)
-            stretches += [is_active & (stretch == number) for number in range(_STRETCHES)]
-    columns = values if len(values) > 1 else stretches
+            columns += [is_active & (stretch == number) for number in range(_STRETCHES)]
     return np.array(columns, dtype=np.bool_).reshape(len(columns), k).T

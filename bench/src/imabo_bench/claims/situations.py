@@ -38,6 +38,9 @@ _LATE: Final = _of(*KINDS, instances=INSTANCES[:1])
 _PRICED: Final = (*FIVE, *_LATE)
 _SOON: Final = tuple(CHANGED + after for after in (50, 100, 200, 300, 500))
 _QUIET: Final = (*_of("flat"), *_of("rate"))
+# All rewards go to two or three arms there, so that chance has the most time to deceive.
+_FEWEST: Final = _of("few", instances=(16, 26))
+_LONG_SEEDS: Final = 100
 
 SITUATION_CLAIMS: Final = (
     Claim(
@@ -104,15 +107,18 @@ SITUATION_CLAIMS: Final = (
         "s",
         "The default hardly ever sees a change where there is none, late and lost feedback and a "
         "change in the feedback rate included.",
-        "the default's bar; T = 10,000 with and without delays, and the runs of claims j, p and p1",
+        "the default's bar; T = 10,000 with and without delays, two and three choices with 100 "
+        "seeds, and the runs of claims j, p and p1",
         (
             Runs(_QUIET, (DEFAULT,), 10_000, SEEDS),
+            Runs(_FEWEST, (DEFAULT,), 10_000, _LONG_SEEDS),
             Runs(_of("flat"), (DEFAULT,), 10_000, SEEDS, LATE),
             Runs((*REAL, *_of(*KINDS)), (DEFAULT,), 5_000, SEEDS),
             Runs(_LATE, (DEFAULT,), 5_000, SEEDS, LATE),
         ),
         (
             FewAlarms(DEFAULT, (*_QUIET, *REAL, *_of(*KINDS)), 0.01),
+            FewAlarms(DEFAULT, _FEWEST, 0.01),
             FewAlarms(f"{DEFAULT}{DELAYED}", (*_of("flat"), *_LATE), 0.01),
         ),
     ),

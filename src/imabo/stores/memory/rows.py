@@ -123,9 +123,9 @@ class StudyRows:
     def check_arms(self, arms: Sequence[NewArm], named: Iterable[int]) -> None:
         """Refuse new arms that are there already, and named ones that are not."""
         ids, identities = {new.id for new in arms}, {new.identity for new in arms}
-        if len(ids) < len(arms) or not ids.isdisjoint(self.arms):
+        if len(ids) < len(arms) or not self.arms.keys().isdisjoint(ids):
             raise misfit(f"one of the arms {sorted(ids)} is in the study already")
-        if len(identities) < len(arms) or not identities.isdisjoint(self.identities):
+        if len(identities) < len(arms) or not self.identities.isdisjoint(identities):
             raise misfit(f"one of the identities {sorted(identities)} is an arm already")
         for arm in named:
             if arm not in self.arms and arm not in ids:
