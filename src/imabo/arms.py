@@ -197,6 +197,13 @@ class ActiveSet:
         return self._n_configs is not None and len(self) - self.n_spare >= self._n_configs
 
     @property
+    def n_reachable(self) -> float:
+        """How many configurations are served or may still be admitted; infinite without an end."""
+        if self._n_configs is None:
+            return math.inf
+        return max(self.n_servable + max(self._n_configs - (len(self) - self.n_spare), 0), 1)
+
+    @property
     def overall_mean(self) -> float:
         """Mean of all rewards on the unit scale; 0.5 before the first."""
         totals = self.totals

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from imabo import Float, Space, Study
+from imabo import Choice, Float, Space, Study
 from imabo.arms import ActiveSet, Arm, Beliefs, Floats, Restart
+from imabo.drift import remember
 from imabo.errors import InvalidSetting
 from imabo.oracles import GP, Exhausted, Oracle, Proposal, Random
 from imabo.oracles.base import draw_new
 from imabo.policies import IMOSS, Expand, Informed, Policy
 from imabo.policies.base import Draws
+from imabo.policies.counts import prior_counts
 from imabo.space import Config
 from imabo.testing.situations import SITUATIONS
 from tests.loops import first, seeds
@@ -71,6 +73,15 @@ class TestIndex:
         anchor = max(3.0 - n, 0.0)
         mean = (n * 0.9 + 1 + anchor * 5 / 7) / (n + anchor + 2)
         assert Informed(bonus=0.0, trust=2.0).scores(arms)[1] == pytest.approx(mean, abs=1e-9)
+
+    @pytest.mark.parametrize(("skill", "part"), [(1.0, 1.0), (0.5, 0.55), (0.0, 0.1)])
+    def test_less_still_where_no_arm_can_teach_about_another(
+        self, skill: float, part: float
+    ) -> None:
+        tried = [({"p": "a"}, [1.0] * 40), ({"p": "b"}, [0.0] * 40)]
+        arms = ActiveSet.from_rewards(Space(p=Choice("a", "b", "c")), tried)
+        arms.put_beliefs(Beliefs(np.full(2, 0.5), np.full(2, 90.0), {}, skill))
+        assert_allclose(prior_counts(arms, limit=90.0), part * 40.0)
 
     @pytest.mark.parametrize(("n_later", "left"), [(0, 1.0), (1, 1.0), (7, 0.625), (28, 0.25)])
     def test_an_expectation_fades_as_rewards_come_that_it_did_not_know(
@@ -144,16 +155,29 @@ class TestIndex:
 
 
 class TestStrength:
-    """Eq. (informed-bonus): bonus (due / K)^4, between the bonus and the top."""
+    """Eq. (informed-bonus): a power of what the space has left, between the bonus and the top."""
 
     def test_it_is_the_bonus_while_the_set_grows_as_scheduled(self) -> None:
         assert Informed().strength(equal_arms(30, 100)) == pytest.approx(0.1)
         assert Informed().strength(equal_arms(60, 100)) == pytest.approx(0.1)
 
-    def test_it_grows_with_the_fourth_power_of_what_is_missing(self) -> None:
+    def test_it_grows_with_the_sixth_power_of_what_is_missing(self) -> None:
         # 3 * sqrt(100) = 30 are due
-        assert Informed().strength(equal_arms(20, 100)) == pytest.approx(0.1 * 1.5**4)
-        assert Informed(bonus=0.02).strength(equal_arms(15, 100)) == pytest.approx(0.02 * 2.0**4)
+        assert Informed().strength(equal_arms(25, 100)) == pytest.approx(0.1 * 1.2**6)
+        assert Informed(bonus=0.005).strength(equal_arms(15, 100)) == pytest.approx(0.005 * 2.0**6)
+
+    @pytest.mark.parametrize(("n_values", "n_retired"), [(120, 0), (125, 5)])
+    def test_it_grows_with_the_part_of_a_small_space_that_is_due(
+        self, n_values: int, n_retired: int
+    ) -> None:
+        # 30 of 120 that can be reached: 0.1 * 1.25^6; what is retired cannot
+        names = [f"prompt-{i}" for i in range(n_values)]
+        tried = [({"prompt": name}, [0.5] * 2) for name in names[:50]]
+        arms = ActiveSet.from_rewards(Space(prompt=Choice(*names)), tried)
+        for row in range(n_retired):
+            arms.put_state(row, "retired")
+        assert arms.n_reachable == 120
+        assert Informed().strength(arms) == pytest.approx(0.1 * 1.25**6)
 
     def test_it_ends_at_the_top_and_never_below_the_bonus(self) -> None:
         assert Informed().strength(equal_arms(3, 100)) == 0.6
@@ -188,6 +212,17 @@ class TestGrowth:
     def test_warmup_comes_first(self) -> None:
         assert Informed().decide(equal_arms(9, 9), Draws(0, 1)) == Expand("warmup")
         assert Informed(warmup=9).growth(equal_arms(9, 9)) == "oracle"
+
+    @pytest.mark.parametrize(("t", "source"), [(51, "warmup"), (61, "warmup"), (62, "oracle")])
+    def test_after_a_change_of_everything_the_warmup_starts_anew(self, t: int, source: str) -> None:
+        """While at most N_s arms of the new schedule are due: 3 (t - t_0)^0.5 <= 10 up to 11."""
+        arms = equal_arms(20, t - 1)
+        start = {"n_pulls": 50, "n_rewards": 50, "n_pending": 0, "n_arms": 18}
+        changed = {**start, "noticed": 50, "at": 0.0}
+        arms.put_memory(replace(remember(arms), since=changed))
+        assert Informed().growth(arms) == source
+        arms.restart = Restart(**start)  # a space that changed has proposals of its own
+        assert Informed().growth(arms) == "oracle"
 
     def test_a_study_holds_scale_times_t_to_the_beta(self) -> None:
         policy = Informed(scale=2.0, warmup=4)

@@ -15,6 +15,7 @@ from imabo.arms import ActiveSet, Floats, Number, Totals
 UNSERVED: Final = 1e-9  # stands for a count of zero: the bonus is then huge and finite
 ANCHOR: Final = 3.0  # rewards of the average arm that stand in for a model that says less
 _UNSKILLED: Final = 0.3  # part of its trust that a model keeps whose expectations do not come true
+_UNRELATED: Final = 0.1  # the same where arms can teach nothing about each other
 _STALE: Final = 0.8  # share of the rewards that a model must have seen to be believed in full
 _UNKNOWN_VARIANCE: Final = 0.25  # before any arm has two rewards: that of a fair coin
 
@@ -99,7 +100,8 @@ def most_expected(arms: ActiveSet, trust: float, limit: float) -> float:
     average arm has, less where expectations have not come true, and never more than ``limit``:
     then an arm's own rewards decide in the end.
     """
-    earned = trust * (_UNSKILLED + (1.0 - _UNSKILLED) * arms.skill)
+    unskilled = _UNRELATED if arms.space.is_unrelated else _UNSKILLED
+    earned = trust * (unskilled + (1.0 - unskilled) * arms.skill)
     return min(earned * average_rewards(arms), limit)
 
 

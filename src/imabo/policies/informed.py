@@ -31,7 +31,7 @@ from imabo.policies.probing import probe
 from imabo.settings import check_count, check_flag, check_fraction, check_number, check_positive
 
 _SHORT: Final = 3  # rounds in a row up to which each is decided for itself
-_STEEP: Final = 4  # power of the schedule's lead by which the bonus grows
+_STEEP: Final = 6  # power of the schedule's lead by which the bonus grows
 _PER_SUCCESS: Final = 10.0  # rounds that one success counts for in the growth, at most ...
 _LEAST_SHARE: Final = (
     0.1  # ... and what a round counts for at least: where all fail, others must come
@@ -102,8 +102,14 @@ class Informed(Policy):
         """Algorithm (moss), with |M_t| - N_0 < scale (t - t_0)^beta."""
         if arms.n_growing < self.warmup:
             return "warmup"
-        rounds = effective_total(arms) + 1.0 - effective_start(arms)
-        return "oracle" if arms.n_growing < self._due(arms, rounds) else None
+        start = arms.growth_start
+        due = self._due(arms, effective_total(arms) + 1.0 - effective_start(arms))
+        if arms.n_growing >= due:
+            return None
+        # After a change of everything the warm-up starts anew with the schedule: what is left of
+        # earlier rewards would draw every proposal to where the best was.
+        is_new = start != arms.restart and due - start.n_arms <= self.warmup
+        return "warmup" if is_new else "oracle"
 
     def scores(self, arms: ActiveSet) -> Floats:
         """Eq. (informed) for every row."""
@@ -121,9 +127,10 @@ class Informed(Policy):
         return means + np.sqrt(2.0 * pooled_variance(arms) * budgets)
 
     def strength(self, arms: ActiveSet) -> float:
-        """Share of the bonus, eq. (informed-bonus): more, the further the set is behind."""
+        """Share of the bonus, eq. (informed-bonus): more, the less the space has left to give."""
         rounds = float(arms.totals.n_rewards - arms.growth_start.n_rewards)
-        ratio = self._due(arms, rounds) / max(arms.n_servable, 1)
+        due = self._due(arms, rounds)
+        ratio = max(due / max(arms.n_servable, 1), 1.0 + due / arms.n_reachable)
         return max(min(self.bonus * ratio**_STEEP, self.top), self.bonus)
 
     def serve(self, arms: ActiveSet, draws: Draws) -> Serve:

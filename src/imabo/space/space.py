@@ -51,6 +51,8 @@ class Space:
         parameters: Read-only mapping of names to parameters.
         forbid: The clauses, each name with a tuple of values.
         is_conditional: Whether some parameter has a ``when``.
+        is_unrelated: Whether no two configurations have anything in common that one could learn
+            from: it is a single choice without an order.
 
     Example:
         >>> from imabo.space import Choice, Int, Space
@@ -72,6 +74,7 @@ class Space:
     parameters: Mapping[str, Parameter]
     forbid: tuple[dict[str, tuple[Scalar, ...]], ...]
     is_conditional: bool
+    is_unrelated: bool
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class Space:
         self.parameters = MappingProxyType(resolved)
         self.forbid = resolve_forbid(resolved, forbid)
         self.is_conditional = any(parameter.when for parameter in resolved.values())
+        self.is_unrelated = [p.unordered for p in resolved.values()] == [True]
         self._clauses = tuple(requirements_of(clause) for clause in self.forbid)
         conditions = {name: requirements_of(p.when) for name, p in resolved.items()}
         column = {name: j for j, name in enumerate(self.names)}
