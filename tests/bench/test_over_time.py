@@ -99,12 +99,17 @@ def test_a_shown_mean_is_judged_on_average(errors: tuple[float, float], holds: b
     assert f"off by {np.mean(errors):+.4f}" in finding.words
 
 
-@pytest.mark.parametrize(("loss", "holds"), [(0.029, True), (0.031, False)])
-def test_a_run_is_locked_in_when_it_goes_on_losing(loss: float, holds: bool) -> None:
-    part = FewLocked("a", ("p",), rounds=300, gap=0.06, most=0.0)
-    regret = [90.0, 99.0, 99.0, 99.0, 99.0 + 30 * loss]
-    (finding,) = check(part, row(0, regret=regret, checkpoints=[100, 150, 200, 270, 300]))
+@pytest.mark.parametrize(("n_far", "holds"), [(15, True), (16, False)])
+def test_a_run_is_locked_in_when_it_serves_mostly_what_is_far_from_the_best(
+    n_far: int, holds: bool
+) -> None:
+    part = FewLocked("a", ("p",), rounds=300, most=0.0)
+    far = [90, 99, 99, 99, 99 + n_far]
+    regret = [90.0, 99.0, 99.0, 99.0, 99.0 + 30 * 0.03]
+    made = row(0, far=far, regret=regret, checkpoints=[100, 150, 200, 270, 300])
+    (finding,) = check(part, made)
     assert finding.holds is holds
+    assert "1 lose 0.03 a round or more" in finding.words
 
 
 def test_a_ratio_may_be_beyond_its_limit_by_errors() -> None:
@@ -144,6 +149,7 @@ def test_packed_rows_keep_what_the_last_tenth_is_judged_by() -> None:
     (part,) = claim.parts
     assert isinstance(part, FewLocked)
     times = [10_000, 18_000, 19_000, part.rounds]
-    made = row(0, checkpoints=times, regret=[1.0, 2.0, 500.0, 900.0], method=part.method)
+    columns = {"regret": [1.0, 2.0, 500.0, 900.0], "far": [10, 20, 1000, 1900]}
+    made = row(0, checkpoints=times, method=part.method, **columns)
     (found,) = check(part, *(thin(made | {"problem": name}) for name in part.problems))
     assert not found.holds

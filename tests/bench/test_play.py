@@ -49,6 +49,7 @@ def test_a_row_by_hand(player: Scripted) -> None:
     assert row["earned"] == [0.25 + 0.75 + 0.25 + 0.5]
     assert row["attainable"] == [4 * 0.75]
     assert row["watched"] == [0]
+    assert row["far"] == [3]
     assert row["alarms"] == []
     assert row["arms"] == [3]
     assert row["rewards"] == [4]

@@ -20,6 +20,7 @@ from imabo_bench.problems.delays import Delay
 from imabo_bench.shown import SHOWN, held
 
 RHO: Final = 0.05  # of the rho-regret
+FAR: Final = 0.06  # below the best, from which on a round counts as served clearly worse
 PROBES: Final = 1  # proposals looked at for their quality, at each checkpoint
 _EVERY: Final = 50  # rounds between the further checkpoints of a problem that changes
 
@@ -82,7 +83,7 @@ class _Run:
         self.means: dict[Problem, dict[str, float]] = {self.moment: {}}
         self.configs: dict[str, Config] = {}  # what was served, by its identity
         self.best_so_far = -np.inf
-        self.played = self.n_rewards = self.n_off_best = self.n_watched = 0
+        self.played = self.n_rewards = self.n_off_best = self.n_watched = self.n_far = 0
         self.earned = self.attainable = 0.0
         self.regret = self.rho_regret = self.lost_off_best = self.seconds = 0.0
         self.columns: dict[str, list[Any]] = {
@@ -95,6 +96,7 @@ class _Run:
                 "earned",
                 "attainable",
                 "watched",
+                "far",
                 "simple",
                 "unseen",
                 "arms",
@@ -200,6 +202,7 @@ class _Run:
         self.earned += mean
         self.attainable += optimum
         self.n_watched += self.problem.watched(config)
+        self.n_far += optimum - mean >= FAR
         self.regret += optimum - mean
         self.rho_regret += max(self.target - mean, 0.0)
         self.best_so_far = max(self.best_so_far, mean)
@@ -222,6 +225,7 @@ class _Run:
             "earned": self.earned,
             "attainable": self.attainable,
             "watched": self.n_watched,
+            "far": self.n_far,
             "simple": None if best is None else self.moment.optimum - self.moment.mean(best),
             "unseen": None if best is None else self.moment.unseen_regret(best),
             "arms": self.player.n_arms,

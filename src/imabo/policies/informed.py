@@ -47,7 +47,7 @@ class Informed(Policy):
     expected to be poor is hardly served, and one whose own rewards say otherwise is believed in the
     end. Rewards that are still out count as average ones, so that a burst of requests spreads. The
     active set grows ``scale`` times faster, because arms that teach about each other need fewer
-    pulls each. Among so many arms the best is found almost without a bonus; where the space has no
+    pulls each. Among so many arms the best is found almost without a bonus; where the space has few
     more arms to give, the bonus grows to ``top`` of IMOSS's KL form. With ``changes``, rewards that
     later ones contradict lose weight, a change is noticed, and now and then a part of the space
     that was given up is tried again. With an oracle that has no model, it is the KL form with a
@@ -56,9 +56,10 @@ class Informed(Policy):
     Args:
         beta: Growth exponent, in (0, 1).
         scale: The active set holds about scale * t^beta arms; above 0.
-        warmup: N_s, how many arms are drawn from P0 before anything else.
+        warmup: N_s, how many arms are drawn from P0 before anything else, and about as many again
+            after a change of everything.
         bonus: Share of the KL form's bonus while the set grows as scheduled, at least 0.
-        top: The same where there are no more arms to admit, at least 0; below ``bonus`` it is that.
+        top: The same where few more arms can be admitted, at least 0; below ``bonus`` it is that.
         trust: How many rewards a model's expectation may count for, as a multiple of the average
             arm's, at least 0.
         limit: How many it may count for at most, at least 0.

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from imabo_bench.claims.base import Comparison, Evidence, Finding, mean_and_error
-from imabo_bench.play import Row
+from imabo_bench.play import FAR, Row
 
 _STRETCH: Final = 50  # rounds between two checkpoints of a world that changes
 
@@ -200,27 +200,27 @@ class Unflattered(Comparison):
 
 @dataclass(frozen=True)
 class FewLocked(Comparison):
-    """Few runs serve mostly a clearly worse arm in their last tenth.
+    """Few runs serve mostly a clearly worse arm (by ``play.FAR``) in their last tenth.
 
-    Such a run loses at least half of ``gap`` a round there; so do others that serve no single arm,
-    which are counted as well.
+    How many lose half as much a round there is said as well: so do runs that serve what is nearly
+    as bad all the time.
     """
 
     method: str
     problems: Sequence[str]
     rounds: int
-    gap: float
     most: float
 
     def check(self, evidence: Evidence) -> list[Finding]:
         """One finding for all problems."""
-        losses: list[float] = []
         start = round(0.9 * self.rounds)
-        for problem in self.problems:
-            rows = evidence.rows(problem, self.method).values()
-            n = self.rounds - start
-            losses += [_between(row, "regret", start, self.rounds) / n for row in rows]
-        n_locked = sum(loss >= 0.5 * self.gap for loss in losses)
-        words = f"{n_locked} of {len(losses)} runs of {self.method} still lose {0.5 * self.gap:g}"
-        share = f"a round or more in their last tenth, at most {self.most:g} of them"
-        return [Finding(n_locked <= self.most * len(losses), f"{words} {share}")]
+        n = self.rounds - start
+        rows = [row for name in self.problems for row in evidence.rows(name, self.method).values()]
+        n_locked = sum(_between(row, "far", start, self.rounds) > 0.5 * n for row in rows)
+        n_losing = sum(_between(row, "regret", start, self.rounds) >= 0.5 * FAR * n for row in rows)
+        found = (
+            f"{n_locked} of {len(rows)} runs of {self.method} still serve mostly what is {FAR:g}"
+        )
+        bar = f"or more below the best in their last tenth, at most {self.most:g} of them"
+        losing = f"{n_losing} lose {0.5 * FAR:g} a round or more there"
+        return [Finding(n_locked <= self.most * len(rows), f"{found} {bar}; {losing}")]
