@@ -75,7 +75,7 @@ class Ratios(Comparison):
         worst = self.problems[int(ratios.argmax())]
         return Finding(
             None if self.mean is None else found <= self.mean,
-            f"geometric mean of {len(ratios)} ratios {found:.3f} ± {spread:.3f}{limit}{aim}; "
+            f"geometric mean of {len(ratios)} ratios {found:.3f} ± {_shown(spread)}{limit}{aim}; "
             f"below 1 on {np.count_nonzero(ratios < 1)}, highest {ratios.max():.3f} ({worst})",
         )
 
@@ -93,7 +93,7 @@ class Ratios(Comparison):
         return Finding(
             None if self.each is None else ratio - slack <= self.each,
             f"{problem}: {self.metric} of {', '.join(cells)}; ratio to {best} {ratio:.3f} "
-            f"± {spread:.3f}{limit}{notes} ({table.shape[1]} seeds)",
+            f"± {_shown(spread)}{limit}{notes} ({table.shape[1]} seeds)",
         )
 
 
@@ -125,3 +125,7 @@ def _spread(samples: Floats) -> Floats:
     if not np.isfinite(samples).all():
         return np.asarray(np.nan)
     return np.asarray(samples.std(ddof=1))
+
+
+def _shown(spread: float) -> str:
+    return "unknown" if np.isnan(spread) else f"{spread:.3f}"
