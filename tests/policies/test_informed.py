@@ -25,6 +25,8 @@ from tests.loops import first, seeds
 
 from .sets import LINE, arms_with, equal_arms
 
+Tried = tuple[Config, list[float]]
+
 
 def believing(arms: ActiveSet, means: list[float], counts: list[float]) -> ActiveSet:
     arms.put_beliefs(Beliefs(np.array(means), np.array(counts), {}))
@@ -78,7 +80,7 @@ class TestIndex:
     def test_less_still_where_no_arm_can_teach_about_another(
         self, skill: float, part: float
     ) -> None:
-        tried = [({"p": "a"}, [1.0] * 40), ({"p": "b"}, [0.0] * 40)]
+        tried: list[Tried] = [({"p": "a"}, [1.0] * 40), ({"p": "b"}, [0.0] * 40)]
         arms = ActiveSet.from_rewards(Space(p=Choice("a", "b", "c")), tried)
         arms.put_beliefs(Beliefs(np.full(2, 0.5), np.full(2, 90.0), {}, skill))
         assert_allclose(prior_counts(arms, limit=90.0), part * 40.0)
@@ -172,7 +174,7 @@ class TestStrength:
     ) -> None:
         # 30 of 120 that can be reached: 0.1 * 1.25^6; what is retired cannot
         names = [f"prompt-{i}" for i in range(n_values)]
-        tried = [({"prompt": name}, [0.5] * 2) for name in names[:50]]
+        tried: list[Tried] = [({"prompt": name}, [0.5] * 2) for name in names[:50]]
         arms = ActiveSet.from_rewards(Space(prompt=Choice(*names)), tried)
         for row in range(n_retired):
             arms.put_state(row, "retired")
