@@ -105,7 +105,8 @@ class TestForgetting:
         assert before.growth_start == Restart()
         assert after.growth_start == Restart(n_pulls=360, n_rewards=360, n_pending=0, n_arms=9)
         assert Informed(scale=0.1, warmup=1).growth(before) is None
-        assert Informed(scale=0.1, warmup=1).growth(after) == "oracle"
+        assert Informed(scale=0.1, warmup=1).growth(after) == "warmup"
+        assert Informed(scale=0.1, warmup=0).growth(after) == "oracle"
         assert Informed(scale=0.1, warmup=1).strength(after) == 0.1
 
     def test_a_later_change_of_the_space_starts_it_once_more(self) -> None:
