@@ -31,7 +31,7 @@ from imabo.policies.probing import probe
 from imabo.settings import check_count, check_flag, check_fraction, check_number, check_positive
 
 _SHORT: Final = 3  # rounds in a row up to which each is decided for itself
-_STEEP: Final = 6  # power of the schedule's lead by which the bonus grows
+_STEEP: Final = 6  # power by which the bonus grows, the less a space has left to give
 _PER_SUCCESS: Final = 10.0  # rounds that one success counts for in the growth, at most ...
 _LEAST_SHARE: Final = (
     0.1  # ... and what a round counts for at least: where all fail, others must come
@@ -103,10 +103,10 @@ class Informed(Policy):
         """Algorithm (moss), with |M_t| - N_0 < scale (t - t_0)^beta."""
         if arms.n_growing < self.warmup:
             return "warmup"
-        start = arms.growth_start
         due = self._due(arms, effective_total(arms) + 1.0 - effective_start(arms))
         if arms.n_growing >= due:
             return None
+        start = arms.growth_start
         # After a change of everything the warm-up starts anew with the schedule: what is left of
         # earlier rewards would draw every proposal to where the best was.
         is_new = start != arms.restart and due - start.n_arms <= self.warmup
