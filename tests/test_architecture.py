@@ -25,8 +25,8 @@ SOURCE = Path(imabo.__file__).parent
 # import each other. ``imabo`` is the package's own face, its public names.
 LAYERS: list[set[str]] = [
     {"amounts", "errors", "late_scipy", "markup", "spelling"},
-    {"space", "memory", "magnitude", "beliefs", "counters", "admitted", "settings", "objective"}
-    | {"spending", "facts"},
+    {"space", "memory", "doubt", "magnitude", "beliefs", "counters", "admitted", "settings"}
+    | {"objective", "spending", "facts"},
     {"arms"},
     {"bounds", "pricing", "confidence", "drift", "density", "evaluation", "gaussian"} | {"mixing"},
     {"gaussian"},

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 from imabo.memory import Memory
 
-ARRAYS = ("counts", "sums", "base", "base_sums", "left", "left_sums")
+ARRAYS = (*("counts", "sums", "base", "base_sums", "left", "left_sums", "doubted_at", "shifts"),)
 NUMBERS = ("level", "dispersion", "strength")
 
 
@@ -121,6 +121,8 @@ class TestOwn:
             base_sums=np.array([36.0]),
             left=np.array([0.25]),
             left_sums=np.array([0.125]),
+            doubted_at=np.zeros(1),
+            shifts=np.zeros(1),
             is_bounded=True,
         )
         assert forgotten.own(0, 40.0, 36.0) == (0.25, 0.125)
@@ -146,6 +148,7 @@ def histories(draw: st.DrawFn) -> tuple[list[float], list[int]]:
     st.floats(0.0, 1.0),
     st.floats(0.0, 1.0),
     st.booleans(),
+    st.none() | st.floats(-9.0, 0.0),
 )
 def test_what_is_kept_is_some_of_the_rewards(
     history: tuple[list[float], list[int]],
@@ -155,6 +158,7 @@ def test_what_is_kept_is_some_of_the_rewards(
     left: float,
     mean: float,
     forgets: bool,
+    shift: float | None,
 ) -> None:
     rewards, places = history
     memory = started(1, level=level, dispersion=dispersion, strength=strength)
@@ -175,6 +179,9 @@ def test_what_is_kept_is_some_of_the_rewards(
         most += left - float(base[0])
         if not most:
             return
+    if shift is not None and memory.moments:
+        doubts = {"doubted_at": [float(memory.moments[-1])], "shifts": [shift]}
+        memory = Memory.from_document(memory.document([1]) | doubts, {1: 0}, True)
     kept, total = memory.own(0, n, float(sum(rewards)))
     assert 0.0 < kept <= most
     assert -1e-9 * n <= total <= kept + 1e-9 * n
@@ -247,6 +254,8 @@ class TestDocument:
             "base_sums": [0.1, 0.0, 1 / 3],
             "left": [0.3, 0.0, 0.3],
             "left_sums": [0.1 / 7, 0.0, 0.1],
+            "doubted_at": [0.0, 63.0, 0.0],
+            "shifts": [0.0, -1 / 3, 0.0],
             "since": since,
         }
         return Memory.from_document(document, self.ROWS, True)

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from imabo import late_scipy
 from imabo.arms import ActiveSet, Floats, Ints, Restart
+from imabo.doubt import doubted
 from imabo.memory import Memory
 from imabo.settings import is_number
 from imabo.space import Choice, Scalar
@@ -84,7 +84,10 @@ def remember(arms: ActiveSet) -> Memory:
             len(arms), level=0.5, dispersion=1.0, strength=_STRENGTHS[0], is_bounded=True
         )
     kept = memory.with_moment(arms.totals.n_rewards, arms.n_rewards, arms.unit_sums())
-    return _refitted(arms, kept)
+    refitted = _refitted(arms, kept)
+    # All arms together fall for drift alone: with nothing left to compare it with, what they pay
+    # now is no reason to serve anything else.
+    return doubted(refitted, refitted.once(_Groups.of, arms).members[:, 1:])
 
 
 class Compared(NamedTuple):
@@ -119,8 +122,8 @@ class _Expected(NamedTuple):
         old_sums = memory.sums + memory.left_sums - memory.base_sums
         # What to expect of an arm: its earlier rewards, drawn towards the level of all arms,
         # because arms are served for having been lucky.
-        means, noise = predict(memory, n_old, old_sums, strength)
-        usual = predict(memory, np.zeros(1), np.zeros(1), 1.0)[1]
+        means, noise = memory.predict(n_old, old_sums, strength)
+        usual = memory.predict(np.zeros(1), np.zeros(1), 1.0)[1]
         weights = n_old + strength
         return cls(n_old >= _FEWEST_BEFORE, means, noise, weights, np.sqrt(usual / weights))
 
@@ -132,18 +135,6 @@ def compare(arms: ActiveSet, memory: Memory) -> Compared:
     n = np.where(is_compared, arms.n_rewards[:k] - memory.counts, 0.0)
     sums = np.where(is_compared, arms.unit_sums()[:k] - memory.sums, 0.0)
     return Compared(n, sums, n * means, noise * n * (1.0 + n / weights), n * luck)
-
-
-def predict(memory: Memory, n: Floats, sums: Floats, strength: float) -> tuple[Floats, Floats]:
-    """The mean to expect after n rewards of a sum, and the variance of a single one around it.
-
-    The level of all arms counts as ``strength`` rewards more.
-    """
-    means = (sums + strength * memory.level) / (n + strength)
-    if not memory.is_bounded:
-        return means, np.full_like(means, memory.dispersion)
-    means = np.clip(means, 1e-3, 1.0 - 1e-3)
-    return means, memory.dispersion * means * (1.0 - means)
 
 
 def find_drift(arms: ActiveSet) -> Drift | None:
@@ -221,7 +212,7 @@ def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
         counts, sums = counts.copy(), sums.copy()
         counts[rows], sums[rows] = arms.n_rewards[rows], arms.unit_sums()[rows]
         left[rows] = np.minimum(left[rows], _LEFT_MOVED)
-        means[rows] = _moved(means[rows], drift, memory.is_bounded)
+        means[rows] = _moved(means[rows], drift, memory)
     totals, start = arms.totals, arms.growth_start
     if rows is None:
         # New arms are due at once; after the change of a part, the others are as good as before.
@@ -235,6 +226,8 @@ def forget(arms: ActiveSet, drift: Drift, at: float) -> Memory:
         base_sums=sums,
         left=left,
         left_sums=left * means,
+        doubted_at=np.zeros(memory.n_rows),
+        shifts=np.zeros(memory.n_rows),
         since={**asdict(start), "noticed": totals.n_rewards, "at": at},
     )
     return _refitted(arms, forgotten)
@@ -275,17 +268,12 @@ def _rows_of(arms: ActiveSet, drift: Drift, memory: Memory) -> Ints | None:
     return None
 
 
-def _moved(means: Floats, drift: Drift, is_bounded: bool) -> Floats:
+def _moved(means: Floats, drift: Drift, memory: Memory) -> Floats:
     """Means that changed as the mean of all did: by the same odds, or by the same amount.
 
     By more than it seems, because some of the rewards that show it came before the change.
     """
-    if not is_bounded:
-        return means + _FURTHER * (drift.after - drift.before)
-    before, after = (min(max(x, 0.01), 0.99) for x in (drift.before, drift.after))
-    change = _FURTHER * (float(late_scipy.logit(after)) - float(late_scipy.logit(before)))
-    moved: Floats = late_scipy.expit(late_scipy.logit(np.clip(means, 0.01, 0.99)) + change)
-    return moved
+    return memory.moved(means, _FURTHER * memory.change(drift.before, drift.after))
 
 
 def _evidence(

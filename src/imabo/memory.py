@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from imabo import late_scipy
 from imabo.magnitude import LARGEST
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,8 @@ _AGES: Final = 3.0  # of three moments, the first is this many times as old as t
 _LIKELY: Final = 0.1  # posterior probability from which on an interval allows for a change
 _STRONGEST: Final = 10.0  # rewards that the prior of a stretch counts for, at most
 _LEAST_SHAPE: Final = 0.02
+_DOUBTED: Final = 4.0  # rewards that an arm's past counts for while its group is doubted
+_LEAST_MEAN: Final = 0.01  # means that are moved are taken to be this far from 0 and 1
 _LARGEST_SUM: Final = 1e15 * LARGEST
 _LARGEST: Final = 50.0  # log odds beyond which a change is certain
 
@@ -45,6 +48,9 @@ class Memory:
         base_sums: Their sums.
         left: How many rewards those still count for.
         left_sums: The sums that they count for.
+        doubted_at: The moment since which an arm's group pays less than it did, in rewards of the
+            study; 0 where nothing is doubted. See ``doubt``.
+        shifts: How much less: of the mean's log odds or, without a range, of the mean.
         level: Mean of the rewards that speak of now.
         dispersion: Variance of a reward over p (1 - p); without a range, the variance.
         strength: How many rewards the average arm says about any other.
@@ -69,6 +75,8 @@ class Memory:
     base_sums: Floats
     left: Floats
     left_sums: Floats
+    doubted_at: Floats
+    shifts: Floats
     level: float
     dispersion: float
     strength: float
@@ -86,7 +94,7 @@ class Memory:
     ) -> Memory:
         """A memory without a moment."""
         none, nothing = np.zeros((0, n_rows)), np.zeros(n_rows)
-        rest = (nothing,) * 4
+        rest = (nothing,) * 6
         return cls((), none, none, *rest, level, dispersion, strength, is_bounded)
 
     @property
@@ -144,6 +152,14 @@ class Memory:
             return n, total
         n += self.left.item(row) - self.base.item(row)
         total += self.left_sums.item(row) - self.base_sums.item(row)
+        doubts = self._doubts
+        if doubts is not None and doubts.before.item(row) > 0.0:
+            # Its group says more than its own few rewards could.
+            kept = doubts.kept.item(row)
+            return (
+                n - doubts.before.item(row) + kept,
+                total - doubts.sums.item(row) + kept * doubts.means.item(row),
+            )
         splits = self._splits.get(row)
         if splits is None:
             splits = self._splits[row] = self._splits_of(row)
@@ -178,6 +194,8 @@ class Memory:
         # Most arms have all their rewards on one side of every moment: nothing to weigh.
         before = self.counts + shift
         is_cut = ((before > 0.0) & (before < counts[:k])).any(axis=0)
+        if self._doubts is not None:
+            is_cut |= self._doubts.before > 0.0
         for row in np.flatnonzero(is_cut & (n[:k] > 0.0)).tolist():
             counts[row], sums[row] = self.own(row, n.item(row), totals.item(row))
         counts[n == 0.0] = sums[n == 0.0] = 0.0
@@ -186,14 +204,19 @@ class Memory:
     def stretches(self, row: int, n: float, total: float) -> list[tuple[float, float]]:
         """Which of an arm's n newest rewards may be all that speak of now: counts and sums.
 
-        All since the last change that was noticed, and those since each moment at which a change
-        that was not is likely enough, given the arm's rewards; eq. (memory).
+        All since the last change that was noticed, those since its group pays less than it did
+        (eq. (doubt)), and those since each moment at which a change that was not noticed is likely
+        enough, given the arm's rewards; eq. (memory).
         """
         if row >= self.n_rows:
             return [(n, total)]
         left, left_sum = self.left.item(row), self.left_sums.item(row)
         n += left - self.base.item(row)
         total += left_sum - self.base_sums.item(row)
+        whole = [(n - left, total - left_sum)]
+        if self._doubts is not None and 0.0 < self._doubts.before.item(row) < n:
+            before, gone = self._doubts.before.item(row), self._doubts.sums.item(row)
+            whole.append((n - before, total - gone))
         odds, unchanged = [], 1.0
         for n_before, sum_before, prior, before in self._splits_of(row):
             if n_before < n:
@@ -202,11 +225,51 @@ class Memory:
                 odds.append((prior * math.exp(min(gain, _LARGEST)), n_before, sum_before))
                 unchanged -= prior
         likely = _LIKELY * (unchanged + sum(weight for weight, _, _ in odds))
-        return [(n - left, total - left_sum)] + [
+        return whole + [
             (n - n_before, total - sum_before)
             for weight, n_before, sum_before in odds
             if weight >= likely
         ]
+
+    def predict(self, n: Floats, sums: Floats, strength: float) -> tuple[Floats, Floats]:
+        """The mean to expect after n rewards of a sum, and the variance of a single one around it.
+
+        The level of all arms counts as ``strength`` rewards more.
+        """
+        means = (sums + strength * self.level) / (n + strength)
+        if not self.is_bounded:
+            return means, np.full_like(means, self.dispersion)
+        means = np.clip(means, 1e-3, 1.0 - 1e-3)
+        return means, self.dispersion * means * (1.0 - means)
+
+    @cached_property
+    def _doubts(self) -> _Doubts | None:
+        """What is doubted of each arm; None where nothing is."""
+        is_doubted = np.isin(self.doubted_at, self.moments)
+        if not is_doubted.any():
+            return None
+        place = np.searchsorted(self.moments, np.where(is_doubted, self.doubted_at, 0.0))
+        place, rows = np.minimum(place, len(self.moments) - 1), np.arange(self.n_rows)
+        before = self.counts[place, rows] + self.left - self.base
+        before = np.where(is_doubted, np.maximum(before, 0.0), 0.0)
+        sums = self.sums[place, rows] + self.left_sums - self.base_sums
+        means = np.divide(sums, before, out=np.zeros_like(sums), where=before > 0.0)
+        return _Doubts(before, sums, np.minimum(before, _DOUBTED), self.moved(means, self.shifts))
+
+    def change(self, before: float, after: float) -> float:
+        """How far a mean moved: in log odds or, without a range, as it is."""
+        if not self.is_bounded:
+            return after - before
+        low, high = _LEAST_MEAN, 1.0 - _LEAST_MEAN
+        p, q = (late_scipy.logit(min(max(mean, low), high)) for mean in (before, after))
+        return float(q - p)
+
+    def moved(self, means: Floats, by: Floats | float) -> Floats:
+        """Means that changed by so much; see ``change``."""
+        if not self.is_bounded:
+            return means + by
+        known = late_scipy.logit(np.clip(means, _LEAST_MEAN, 1.0 - _LEAST_MEAN))
+        return np.asarray(late_scipy.expit(known + by), dtype=np.float64)
 
     @cached_property
     def _priors(self) -> list[float]:
@@ -279,9 +342,11 @@ class Memory:
         moments = tuple(document["moments"])
         n_rows = int(at.max(initial=-1)) + 1
         arrays: dict[str, Any] = {}
+        nothing = [0.0] * len(document["arms"])
         for name in _ARRAYS:
             shape = (len(moments),) if name in ("counts", "sums") else ()
-            read = np.array(document[name], dtype=np.float64)
+            said = document.get(name, nothing) if name in _LATER else document[name]
+            read = np.array(said, dtype=np.float64)
             arrays[name] = np.zeros((*shape, n_rows))
             arrays[name][..., at] = read.reshape(*shape, len(document["arms"]))[..., places]
         numbers: dict[str, Any] = {name: float(document[name]) for name in _NUMBERS}
@@ -293,6 +358,15 @@ class Memory:
         )
 
 
+class _Doubts(NamedTuple):
+    """Of each arm, the rewards before its doubted moment; 0 where there is none."""
+
+    before: Floats
+    sums: Floats
+    kept: Floats  # how many of them still count
+    means: Floats  # what each of those counts for
+
+
 class _Split(NamedTuple):
     """An arm's rewards before a moment, with the prior of a change there."""
 
@@ -302,7 +376,10 @@ class _Split(NamedTuple):
     log_evidence: float
 
 
-_ARRAYS: Final = ("counts", "sums", "base", "base_sums", "left", "left_sums")
+_ARRAYS: Final = (
+    "counts", "sums", "base", "base_sums", "left", "left_sums", "doubted_at", "shifts"
+)  # fmt: skip
+_LATER: Final = ("doubted_at", "shifts")  # not in what earlier versions wrote
 _NUMBERS: Final = ("level", "dispersion", "strength")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imabo.arms import ActiveSet, Floats
-from imabo.drift import predict
+from imabo.doubt import errors_below
 from imabo.memory import Memory
 from imabo.policies.counts import expected_means, prior_counts
 from imabo.pricing import is_worth_a_try
@@ -103,7 +103,7 @@ class _Past(NamedTuple):
         parts = np.ascontiguousarray(_parts(arms, memory.n_rows), dtype=np.float64)
         n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0) @ parts
         old_sums = (memory.sums + memory.left_sums - memory.base_sums) @ parts
-        means, noise = predict(memory, n_old, old_sums, 1.0)
+        means, noise = memory.predict(n_old, old_sums, 1.0)
         totals: list[float] = memory.counts.sum(axis=1).tolist()
         is_known = n_old >= _FEWEST_BEFORE
         is_there = parts.max(axis=0, initial=0.0) > 0.0
@@ -139,16 +139,8 @@ def _pays_less(arms: ActiveSet, memory: Memory, past: _Past) -> bool:
     n_rewards, total = float(arms.n_rewards.sum()), float(arms.unit_sums().sum())
     first = _newest(memory, arms.totals.n_rewards - _WHILE)
     counts, sums = np.array(past.totals[first:]), np.array(past.sums[first:])
-    # One row for where a stretch begins, one column for where it ends and the next begins.
-    n_old, n_new = counts - counts[:, None], n_rewards - counts
-    is_shown = (n_old >= _FEWEST_PAID) & (n_new >= _FEWEST_PAID)
-    if not is_shown.any():
-        return False
-    starts, ends = np.nonzero(is_shown)
-    n, m = n_old[starts, ends], n_new[ends]
-    old, new = sums[ends] - sums[starts], total - sums[ends]
-    _, noise = predict(memory, n + m, old + new, 0.0)
-    return bool(np.max((old / n - new / m) / np.sqrt(noise * (1.0 / n + 1.0 / m))) >= _LESS)
+    errors = errors_below(memory, counts, sums, n_rewards, total, _FEWEST_PAID)
+    return bool(errors.max(initial=-np.inf) >= _LESS)
 
 
 def _is_time(turn: int, apart: float) -> bool:
