@@ -245,9 +245,9 @@ class Memory:
     @cached_property
     def _doubts(self) -> _Doubts | None:
         """What is doubted of each arm; None where nothing is."""
-        is_doubted = np.isin(self.doubted_at, self.moments)
-        if not is_doubted.any():
+        if not self.doubted_at.any():  # as mostly
             return None
+        is_doubted = np.isin(self.doubted_at, self.moments)
         place = np.searchsorted(self.moments, np.where(is_doubted, self.doubted_at, 0.0))
         place, rows = np.minimum(place, len(self.moments) - 1), np.arange(self.n_rows)
         before = self.counts[place, rows] + self.left - self.base
