@@ -18,8 +18,6 @@ from imabo.policies.base import Draws, Policy, Rounds, Serve
 from imabo.policies.counts import (
     ANCHOR,
     effective_counts,
-    effective_start,
-    effective_total,
     expected_means,
     pooled_variance,
     prior_counts,
@@ -100,10 +98,10 @@ class Informed(Policy):
         return self.changes
 
     def growth(self, arms: ActiveSet) -> Literal["warmup", "oracle"] | None:
-        """Algorithm (moss), with |M_t| - N_0 < scale (t - t_0)^beta."""
+        """Algorithm (moss), with |M_t| - N_0 < scale (t - t_0)^beta; t counts rewards in hand."""
         if arms.n_growing < self.warmup:
             return "warmup"
-        due = self._due(arms, effective_total(arms) + 1.0 - effective_start(arms))
+        due = self._due(arms, self._rounds(arms) + 1.0)
         if arms.n_growing >= due:
             return None
         start = arms.growth_start
@@ -129,8 +127,7 @@ class Informed(Policy):
 
     def strength(self, arms: ActiveSet) -> float:
         """Share of the bonus, eq. (informed-bonus): more, the less the space has left to give."""
-        rounds = float(arms.totals.n_rewards - arms.growth_start.n_rewards)
-        due = self._due(arms, rounds)
+        due = self._due(arms, self._rounds(arms))
         ratio = max(due / max(arms.n_servable, 1), 1.0 + due / arms.n_reachable)
         return max(min(self.bonus * ratio**_STEEP, self.top), self.bonus)
 
@@ -157,9 +154,18 @@ class Informed(Policy):
         """The index as long as no reward comes in."""
         return Index(self.strength(arms), self.trust, self.limit)
 
+    def _rounds(self, arms: ActiveSet) -> float:
+        """Rewards since the schedule started.
+
+        Pulls that wait teach nothing yet, and where most feedback is lost they never will. Only
+        before the first reward they count: all draws from P0 are alike then, and the more of them
+        are served, the more is known of them later.
+        """
+        totals, start = arms.totals, arms.growth_start
+        return float(max(totals.n_rewards - start.n_rewards, 0) or totals.n_pulls - start.n_pulls)
+
     def _due(self, arms: ActiveSet, rounds: float) -> float:
         """How many arms there should be, so many rounds after the schedule started."""
-        rounds = max(rounds, 0.0)
         if arms.reward_range is not None:
             # Where success is rare, rounds without one say little about any arm.
             rounds *= min(max(_PER_SUCCESS * arms.level, _LEAST_SHARE), 1.0)
