@@ -14,12 +14,14 @@ _MANY: Final = 60  # checkpoints: more than a world that stands still has
 _KEPT: Final = {100, 300, 500, 1000, 1500, 3000, 5000, 10_000, 18_000}  # and the last
 _STRETCH: Final = 50  # rounds by which a world that changes is judged
 _DIGITS: Final = 5
+_SPREADING: Final = ("width", "error", "proposal_quality", "us_per_decision")  # from run to run ...
+_FEWER: Final = 3  # ... by far more than so many digits show
 _WHOLE: Final = ("alarms", "spend", "worst_spend")  # lists that are no columns
 _OF_STILL: Final = ("average", "rho_regret", "simple", "proposal_quality")  # no claim of changes
 
 
 def pack(rows: Iterable[Row], out: Path) -> Path:
-    """Write rows to OUT/rows.jsonl.gz with few checkpoints and five digits.
+    """Write rows to OUT/rows.jsonl.gz with few checkpoints and five digits, or three.
 
     ``imabo bench report OUT`` reads them; curves are coarser, the means of the arms left out.
     """
@@ -51,11 +53,12 @@ def thin(row: Row) -> Row:
         elif isinstance(value, list):
             is_read = name != "arm_means" and not (is_dense and name in _OF_STILL)
             is_column = is_read and len(value) == len(times)
-            thinned[name] = [_round(value[k]) for k in places] if is_column else []
+            thinned[name] = [_round(name, value[k]) for k in places] if is_column else []
         else:
-            thinned[name] = _round(value)
+            thinned[name] = _round(name, value)
     return thinned
 
 
-def _round(value: Any) -> Any:
-    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+def _round(name: str, value: Any) -> Any:
+    digits = _FEWER if name in _SPREADING else _DIGITS
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value
