@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from imabo import Choice, Space, insight, policies
+from imabo import Choice, Space, Study, insight, oracles, policies
 from imabo.confidence import bounded_interval
 from imabo.errors import UnknownArm
 from imabo.insight import StudySnapshot
@@ -121,6 +121,30 @@ def test_the_schedule_is_that_of_the_policy() -> None:
         assert effective <= pulls <= effective + 1
         assert due == math.ceil(2.0 * math.sqrt(effective + 1.0))
     assert abs(study.n_arms - (model.due[-1] or 0.0)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "t", "counted"),
+    [
+        (policies.Informed(), 20.0, "the rewards in hand (requests before the first)"),
+        # Without a window every pull that waits counts as due: (20 + 1) / (60 + 1) of each.
+        (
+            policies.IMOSS(),
+            20.0 + 40.0 * 21.0 / 61.0,
+            "the rewards in hand, and pending requests as parts of one",
+        ),
+    ],
+)
+def test_the_schedule_counts_what_the_policy_counts(
+    policy: policies.Policy, t: float, counted: str
+) -> None:
+    study = Study.create("s", SPACE, policy=policy, oracle=oracles.Random(), seed=0)
+    pulls = [study.ask() for _ in range(60)]
+    for pull in pulls[:20]:
+        study.tell(pull.id, 0.5)
+    model = insight.growth(insight.read(study))
+    assert model.effective[-1] == pytest.approx(t)
+    assert model.counted == counted
 
 
 def test_the_schedule_goes_on_when_a_part_of_the_world_changes() -> None:

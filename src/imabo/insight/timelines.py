@@ -28,6 +28,8 @@ ROLLING: Final = 5  # points that the rolling mean reaches back
 MOST_ARRIVALS: Final = 200  # marks of new arms
 _MOST_DUE: Final = 1 << 40
 _ROWS: Final = 8  # of a table that are multiplied together
+_IN_HAND: Final = "the rewards in hand (requests before the first)"
+_IN_PARTS: Final = "the rewards in hand, and pending requests as parts of one"
 
 Column = list[float | None]
 
@@ -108,10 +110,11 @@ class Growth:
     Attributes:
         pulls: Pulls served by then.
         times: When that was, in seconds since 1970.
-        effective: t of the schedule: the rewards in hand, and the pending pulls as parts of one.
+        effective: t of the schedule, see ``counted``.
         n_active: Arms that were not retired.
         due: Arms that the policy wanted by then, None when it has no such schedule.
         law: The schedule in words.
+        counted: What t counts, in words.
     """
 
     pulls: Column
@@ -120,6 +123,7 @@ class Growth:
     n_active: Column
     due: Column | None
     law: str | None
+    counted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +270,7 @@ def growth(snapshot: StudySnapshot) -> Growth:
             n_pulls, int(history.n_rewards[i]), int(history.n_pending[i]), float(history.sums[i])
         )
         asked.restart = [one for one in restarts if one.n_pulls < max(n_pulls, 1)][-1]
-        effective.append(effective_total(asked))
+        effective.append(_t(snapshot.policy, asked))
         if law is not None:
             wanted = _due(snapshot.policy, asked)
             due.append(float(wanted if n_configs is None else min(wanted, n_configs)))
@@ -277,6 +281,7 @@ def growth(snapshot: StudySnapshot) -> Growth:
         n_active=numbers(history.n_active[1:]),
         due=None if law is None else numbers(due),
         law=law,
+        counted=_IN_HAND if _counts_in_hand(snapshot.policy) else _IN_PARTS,
     )
 
 
@@ -301,6 +306,19 @@ def _law(policy: Policy) -> str | None:
     if isinstance(policy, QRM2) and rule is QRM2.growth:
         return f"in phases of 2^r pulls, 2^({policy.alpha:g} r)"
     return None
+
+
+def _t(policy: Policy, arms: ActiveSet) -> float:
+    """What the growth schedule counts; see ``_counts_in_hand``."""
+    totals = arms.totals
+    if _counts_in_hand(policy):
+        return float(totals.n_rewards or totals.n_pulls)
+    return effective_total(arms)
+
+
+def _counts_in_hand(policy: Policy) -> bool:
+    """Whether the schedule counts rewards in hand alone, and no pulls that wait."""
+    return isinstance(policy, Informed) and type(policy).growth is Informed.growth
 
 
 def _due(policy: Policy, arms: _Counts) -> int:

@@ -162,7 +162,7 @@ def draw_growth(snapshot: StudySnapshot, axis: str = "time") -> Drawing:
     if model.due is not None:
         name = f"due by {model.law}"
         data.append(line(x, model.due, name, palette.ORANGE, line={"dash": "dash"}))
-        notes.append("t counts the rewards in hand, and pending requests as parts of one.")
+        notes.append(f"t counts {model.counted}.")
     made = layout(along.axis(), titled("configurations", rangemode="tozero"))
     return Drawing(data, made, notes)
 
