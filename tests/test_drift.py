@@ -334,6 +334,33 @@ class TestTryingAgain:
         assert set(tried) == set(range(12)) - {4}
         assert max(tried.values()) <= 3 * min(tried.values())
 
+    def test_values_of_a_long_choice_are_tried_more_rarely_in_all(self) -> None:
+        def n_tries(names: str) -> int:
+            space = Space(prompt=Choice(*names))
+            configs: list[Config] = [{"prompt": name} for name in names]
+            tried = [(config, [1.0, 0.0] * 10) for config in configs]
+            arms = ActiveSet.from_rewards(space, tried)
+            arms.put_memory(remember(arms))
+            give(arms, 4, 300, 225)
+            return len(self.rounds_of(arms, 4000))
+
+        assert n_tries("abcdefghijkl") == pytest.approx(4000 / 60, abs=7)
+        assert n_tries("abcdefghijklm") == pytest.approx(4000 / 240, abs=7)
+
+    def test_a_model_does_not_wait_for_a_long_choice_beside_it(self) -> None:
+        prompts = "abcdefghijklmnopqrst"
+        space = Space(prompt=Choice(*prompts), model=Choice("small", "large"))
+        configs: list[Config] = [{"prompt": name, "model": "small"} for name in prompts]
+        configs += [{"prompt": name, "model": "large"} for name in "ab"]
+        arms = ActiveSet.from_rewards(space, [(config, [1.0, 0.0] * 10) for config in configs])
+        arms.put_memory(remember(arms))
+        give(arms, 4, 300, 225)
+        tried = Counter(self.rounds_of(arms, 4000).values())
+        n_large = tried[20] + tried[21]
+        n_prompts = sum(n for row, n in tried.items() if row < 20)
+        assert n_large >= 4000 / 480  # as one of two alone
+        assert n_prompts == pytest.approx(4000 / 240, abs=7)
+
     def test_what_is_tried_anyway_is_not_tried_again(self) -> None:
         arms = self.left_out()
         found: dict[int, int] = {}

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from imabo.arms import ActiveSet, Floats
+from imabo.arms import ActiveSet, Floats, Ints
 from imabo.doubt import errors_below
 from imabo.memory import Memory
 from imabo.policies.counts import expected_means, prior_counts
@@ -17,7 +17,8 @@ from imabo.pricing import is_worth_a_try
 from imabo.space import Choice
 
 _EVERY: Final = 250  # rewards without one of its own, about, after which a part is due
-_APART: Final = 60  # rounds between two tries of parts that are due, at least
+_APART: Final = 60  # rounds between two tries of parts that are due, at least ...
+_FAR_APART: Final = 240  # ... and of those that are one of very many
 _STEP: Final = 20  # rounds between two tries of a part that surprises ...
 _SOON: Final = 4  # ... and of one that is striking
 _SURPRISE, _STRIKING = 1.0, 2.0  # standard errors above expectation from which on a part is that
@@ -77,8 +78,8 @@ def probe(arms: ActiveSet, trust: float, limit: float) -> int | None:
         if surprise.max() < _SURPRISE:
             calm = _calm(arms, memory, past, n_rewards)
             since = n[_newest(memory, n_rewards - _EVERY * calm)]
-            due = np.flatnonzero(is_left_out & (since < 1.0))
-            if not len(due) or not _is_time(turn, _APART * calm):
+            due = _due(is_left_out & (since < 1.0), past.is_of_many, turn, calm)
+            if not len(due):
                 return None
             # Where more are due than can be tried, each has its turn.
             surprise[due[int(len(due) * (turn // _STEP * _GOLDEN % 1.0))]] = np.inf
@@ -89,6 +90,7 @@ class _Past(NamedTuple):
     """What a memory says of the parts: one row a moment, one column a part."""
 
     parts: Floats  # one row an arm: 1 where it is of the part
+    is_of_many: NDArray[np.bool_]  # parts that are values of a long choice
     is_there: NDArray[np.bool_]  # parts that have an arm
     counts: Floats  # rewards at the moment
     totals: list[float]  # the same of all arms ...
@@ -100,7 +102,8 @@ class _Past(NamedTuple):
 
     @classmethod
     def of(cls, arms: ActiveSet, memory: Memory) -> _Past:
-        parts = np.ascontiguousarray(_parts(arms, memory.n_rows), dtype=np.float64)
+        members, is_of_many = _parts(arms, memory.n_rows)
+        parts = np.ascontiguousarray(members, dtype=np.float64)
         n_old = np.maximum(memory.counts + memory.left - memory.base, 0.0) @ parts
         old_sums = (memory.sums + memory.left_sums - memory.base_sums) @ parts
         means, noise = memory.predict(n_old, old_sums, 1.0)
@@ -109,7 +112,7 @@ class _Past(NamedTuple):
         is_there = parts.max(axis=0, initial=0.0) > 0.0
         sums: list[float] = memory.sums.sum(axis=1).tolist()
         counts = memory.counts @ parts
-        return cls(parts, is_there, counts, totals, sums, n_old, is_known, means, noise)
+        return cls(parts, is_of_many, is_there, counts, totals, sums, n_old, is_known, means, noise)
 
 
 def _newest(memory: Memory, n_rewards: float) -> int:
@@ -143,6 +146,19 @@ def _pays_less(arms: ActiveSet, memory: Memory, past: _Past) -> bool:
     return bool(errors.max(initial=-np.inf) >= _LESS)
 
 
+def _due(is_due: NDArray[np.bool_], is_of_many: NDArray[np.bool_], turn: int, calm: float) -> Ints:
+    """The parts of which one is tried in this round: values of long choices, or the others.
+
+    What looking costs grows with how often it is done, but where the parts are many each has its
+    turn so rarely that a rise is found late in any case.
+    """
+    for every, are_theirs in ((_FAR_APART, is_of_many), (_APART, ~is_of_many)):
+        due = np.flatnonzero(is_due & are_theirs)
+        if len(due) and _is_time(turn, every * calm):
+            return due
+    return np.empty(0, dtype=np.int64)
+
+
 def _is_time(turn: int, apart: float) -> bool:
     """Whether so many rounds have gone by again since the step before."""
     return turn // apart > (turn - _STEP) // apart
@@ -161,12 +177,14 @@ def _errors(arms: ActiveSet, past: _Past, n: Floats, sums: Floats) -> Floats:
     return np.divide(sums - n * past.means, spread, out=np.zeros_like(spread), where=counts)
 
 
-def _parts(arms: ActiveSet, k: int) -> NDArray[np.bool_]:
+def _parts(arms: ActiveSet, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """One column a part of the space: values of choices or, without any, stretches of numbers.
 
     What stands behind a name is what changes unseen; a number means tomorrow what it means today.
+    And which of them are values of a long choice, one of more than ``_MOST_VALUES``.
     """
     columns: list[NDArray[Any]] = []
+    is_of_many: list[bool] = []
     numbers: list[int] = []  # places of the other parameters
     for place, parameter in enumerate(arms.space.parameters.values()):
         if isinstance(parameter, Choice) and parameter.unordered:
@@ -176,12 +194,15 @@ def _parts(arms: ActiveSet, k: int) -> NDArray[np.bool_]:
             else:
                 known = np.unique(units[is_active]).tolist()
             columns += [is_active & (units == unit) for unit in known]
+            is_of_many += [parameter.n_values > _MOST_VALUES] * len(known)
         else:
             numbers.append(place)
     if len(columns) <= 1:
-        columns = []
+        columns, is_of_many = [], []
         for place in numbers:
             is_active, units = arms.mask[:k, place], arms.units[:k, place]
             stretch = np.minimum((units * _STRETCHES).astype(np.int64), _STRETCHES - 1)
             columns += [is_active & (stretch == number) for number in range(_STRETCHES)]
-    return np.array(columns, dtype=np.bool_).reshape(len(columns), k).T
+            is_of_many += [False] * _STRETCHES
+    members = np.array(columns, dtype=np.bool_).reshape(len(columns), k).T
+    return members, np.array(is_of_many, dtype=np.bool_)
