@@ -11,7 +11,7 @@ import pytest
 from imabo_bench import claims
 from imabo_bench.claims.base import Claim, Evidence, Finding, Runs
 from imabo_bench.claims.default import CURVES, DEFAULT_CLAIMS, FIVE, REAL
-from imabo_bench.claims.ratios import Ratios
+from imabo_bench.claims.ratios import Ratios, Totals
 from imabo_bench.play import play
 from imabo_bench.problems.toy import Toy
 from imabo_bench.sweep import Results
@@ -89,6 +89,32 @@ def test_no_ratio_where_the_best_of_the_others_is_not_positive_is_a_loss() -> No
     assert overall.holds is False
     assert row.holds is False
     assert "LOSES" in row.words
+
+
+def total(figures: Figures, most: float = 1.0) -> Finding:
+    part = Totals("regret", "both", "a", OTHERS, tuple(figures), most)
+    (found,) = part.check(Evidence(rows(figures)))
+    return found
+
+
+def test_totals_are_compared_over_all_problems_not_problem_by_problem() -> None:
+    found = total(TWO)  # 20 + 18 against 100 + 9 and 40 + 99: 38 / 109
+    assert found.holds
+    assert found.words.startswith("both: regret of a 19 ± 1, b 54.5 ± 45, ")
+    assert "ratio to b 0.349 ± " in found.words
+    assert found.words.endswith(", at most 1 (2 instances)")
+    assert not total(TWO, most=0.3).holds
+
+
+def test_the_spread_of_totals_is_that_of_resampled_problems() -> None:
+    """The others have 20 everywhere, so the ratio scatters as the mean of our two problems does."""
+    figures: Figures = {
+        "p": {"a": [10.0], "b": [20.0], "c": [20.0]},
+        "q": {"a": [30.0], "b": [20.0], "c": [20.0]},
+    }
+    words = total(figures).words
+    spread = float(words.partition("1.000 ± ")[2].partition(",")[0])
+    assert spread == pytest.approx(7.07 / 20, rel=0.05)
 
 
 @pytest.mark.parametrize(("limit", "status"), [(1.1, "met"), (0.9, "not met")])

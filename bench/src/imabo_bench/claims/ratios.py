@@ -1,4 +1,7 @@
-"""One method's regret as a share of the best of others, over many problems at once."""
+"""One method's regret as a share of the best of others, over many problems at once.
+
+``Ratios`` asks every problem, with many seeds each; ``Totals`` asks many problems together.
+"""
 
 from __future__ import annotations
 
@@ -80,11 +83,6 @@ class Ratios(Comparison):
         )
 
     def _row(self, problem: str, table: Floats, ratio: float, spread: float) -> Finding:
-        cells = []
-        for name, values in zip(self._methods, table, strict=True):
-            mean, error = mean_and_error(values.tolist())
-            cells.append(f"{name} {mean:.4g} ± {error:.2g}")
-        best = self.others[int(table[1:].mean(axis=1).argmin())]
         slack = self.errors * float(np.nan_to_num(spread))
         beyond = f" beyond {self.errors:g} errors" if self.errors else ""
         limit = "" if self.each is None else f", at most {self.each:g}{beyond}"
@@ -92,9 +90,65 @@ class Ratios(Comparison):
         notes += f", counts as {FLOOR:g}" if ratio < FLOOR else ""
         return Finding(
             None if self.each is None else ratio - slack <= self.each,
-            f"{problem}: {self.metric} of {', '.join(cells)}; ratio to {best} {ratio:.3f} "
-            f"± {_shown(spread)}{limit}{notes} ({table.shape[1]} seeds)",
+            f"{problem}: {_words(self.metric, self._methods, table, ratio, spread)}{limit}{notes} "
+            f"({table.shape[1]} seeds)",
         )
+
+
+@dataclass(frozen=True)
+class Totals(Comparison):
+    """The ratio of a method's regret, summed over many problems, to the lowest sum of others.
+
+    For kinds of problems whose single runs scatter so much that many instances with a seed each
+    say more than many seeds of a few. The spread is over bootstrap samples of the problems.
+
+    Args:
+        metric: See ``Evidence.values``.
+        label: What the problems are called together.
+        method: Whose ratio it is.
+        others: The methods whose lowest sum it is measured against.
+        problems: What is summed over, each by its mean over the seeds.
+        most: Largest ratio.
+    """
+
+    metric: str
+    label: str
+    method: str
+    others: tuple[str, ...]
+    problems: tuple[str, ...]
+    most: float
+
+    def check(self, evidence: Evidence) -> list[Finding]:
+        """One finding for all problems."""
+        methods = (self.method, *self.others)
+        table = np.array([self._means(evidence, name) for name in methods])
+        ratio = float(_ratios(table.mean(axis=1)[:, None])[0])
+        spread = float(_spread(_resampled(table, 0)))
+        words = _words(self.metric, methods, table, ratio, spread)
+        return [
+            Finding(
+                ratio <= self.most,
+                f"{self.label}: {words}, at most {self.most:g} ({len(self.problems)} instances)",
+            )
+        ]
+
+    def _means(self, evidence: Evidence, name: str) -> list[float]:
+        """One figure a problem."""
+        values = (evidence.values(problem, name, self.metric) for problem in self.problems)
+        return [float(np.mean(list(found.values()))) for found in values]
+
+
+def _words(
+    metric: str, methods: tuple[str, ...], table: Floats, ratio: float, spread: float
+) -> str:
+    """The mean of each method, one row each, and the ratio of the first to the best other."""
+    cells = []
+    for name, values in zip(methods, table, strict=True):
+        mean, error = mean_and_error(values.tolist())
+        cells.append(f"{name} {mean:.4g} ± {error:.2g}")
+    best = methods[1 + int(table[1:].mean(axis=1).argmin())]
+    shown = f"ratio to {best} {ratio:.3f} ± {_shown(spread)}"
+    return f"{metric} of {', '.join(cells)}; {shown}"
 
 
 def _ratios(means: Floats) -> Floats:

@@ -19,7 +19,7 @@ from imabo_bench.claims.over_time import (
     Traffic,
 )
 from imabo_bench.claims.paper import IMOSS, LCBENCH
-from imabo_bench.claims.ratios import Ratios
+from imabo_bench.claims.ratios import Ratios, Totals
 from imabo_bench.sweep import DelaySettings
 
 STILL: Final = "imabo-still"  # the default with changes=False
@@ -43,6 +43,15 @@ def _no_more_regret(metric: str, problems: tuple[str, ...], delayed: str = "") -
 
 
 _BUDGETS: Final = ("regret@1000", "regret")
+# Played once, after everything was chosen; a number modulo 3 says how many prompts there are.
+MANY: Final = tuple(range(700, 820))
+_CHEAP: Final = {
+    "few choices": _of("few", instances=MANY),
+    **{
+        f"{n_prompts} prompts": _of("prompts", instances=MANY[place::3])
+        for place, n_prompts in ((2, 20), (0, 60), (1, 200))
+    },
+}
 _MOVING: Final = ("walk", "rhythm")  # always a little
 _LATE: Final = _of(*KINDS, instances=INSTANCES[:1])
 _SLOW: Final = (*XGBOOST, *LCBENCH)  # what a configuration's feedback takes depends on it
@@ -101,6 +110,19 @@ SITUATION_CLAIMS: Final = (
             ),
         ),
         "The seeds are those of claim p; the instances are not.",
+    ),
+    Claim(
+        "p4",
+        "The same as claim p over many instances of the kinds whose single runs scatter most, few "
+        "choices and unordered prompts.",
+        "the default's bar; T = 5,000, instances 700 to 819 of both kinds, one paired seed each",
+        (Runs(_of("few", "prompts", instances=MANY), (DEFAULT, *IMOSS), 5_000, 1),),
+        tuple(
+            Totals(metric, label, DEFAULT, IMOSS, problems, most=1.0)
+            for label, problems in _CHEAP.items()
+            for metric in _BUDGETS
+        ),
+        "The sums of all instances are compared, so that those count most where most can be lost.",
     ),
     Claim(
         "q",
