@@ -408,6 +408,25 @@ class TestTryingAgain:
         assert n_tries(0.25) >= 2 * usual > 0
         assert n_tries(1.0) == usual
 
+    def test_the_longer_nothing_has_changed_the_more_rarely_something_is_tried(self) -> None:
+        space = Space(model=Choice(*"abcdefghijkl"))
+        configs: list[Config] = [{"model": name} for name in "abcdefghijkl"]
+
+        def n_tries(n_still: int, changed_at: int | None = None) -> int:
+            arms = ActiveSet.from_rewards(space, [(config, [1.0, 0.0] * 10) for config in configs])
+            for n in range(0, n_still, 500):
+                give(arms, 4, 500, 375)
+                arms.put_memory(remember(arms))
+                if n == changed_at:
+                    found = Drift(arms.totals.n_rewards, 0.7, 0.7, 20.0, 20.0, arm=4)
+                    arms.put_memory(forget(arms, found, 0.0))
+            return len(self.rounds_of(arms, 4000))
+
+        usual, late = n_tries(500), n_tries(20_000)
+        assert usual == pytest.approx(4000 / 60, abs=7)
+        assert late == pytest.approx(usual * (5000 / 22_000) ** 0.5, abs=5)
+        assert n_tries(20_000, changed_at=18_000) > 1.5 * late
+
     def test_what_is_served_needs_no_trying(self) -> None:
         arms = nine_arms()
         for row in range(9):

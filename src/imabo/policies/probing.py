@@ -26,6 +26,7 @@ _HOPE: Final = 1.0  # standard errors within which it must be the best, or is le
 _RECENT: Final = 250  # rewards that are looked at, about
 _CALM: Final = 2000  # rewards after a change until another is as unlikely as ever ...
 _RESTLESS: Final = 0.25  # ... and how much sooner parts are due at first
+_SETTLED: Final = 5000  # rewards without a change, from which on parts are due ever more rarely
 _WHILE: Final = 1000  # rewards within which what is served may pay less than before ...
 _LESS: Final = 3.0  # ... by so many standard errors ...
 _FEWEST_PAID: Final = 30.0  # ... of so many rewards, before and after
@@ -121,16 +122,19 @@ def _newest(memory: Memory, n_rewards: float) -> int:
 
 
 def _calm(arms: ActiveSet, memory: Memory, past: _Past, n_rewards: int) -> float:
-    """1 in a world that stands still, less soon after a change: what changed once does so again.
+    """1 at first, less soon after a change: what changed once does so again.
 
-    Also while what is served pays less than it did: something else may be better by now.
+    Also while what is served pays less than it did: something else may be better by now. And more
+    in a world that has stood still for long. Where changes are h rewards apart, looking and being
+    late cost least together if looks are apart by the root of h, and h is hardly below the time
+    since the last one; so what looking costs in all grows as a root, too.
     """
     if _pays_less(arms, memory, past):
         return _RESTLESS
-    if memory.since is None:
-        return 1.0
-    calm = (n_rewards - memory.since["noticed"]) / _CALM
-    return min(max(math.sqrt(max(calm, 0.0)), _RESTLESS), 1.0)
+    since = memory.since
+    still = max(n_rewards - (0.0 if since is None else since["noticed"]), 0.0)
+    soon = 1.0 if since is None else min(max(math.sqrt(still / _CALM), _RESTLESS), 1.0)
+    return max(soon, math.sqrt(still / _SETTLED))
 
 
 def _pays_less(arms: ActiveSet, memory: Memory, past: _Past) -> bool:
