@@ -43,16 +43,22 @@ def three_arms() -> ActiveSet:
 MEANS = [0.6734694, 0.7152381, 0.6571429]
 # t = 8, K = 3: log(8/12) < 0, log(8/6) = 0.2876821, log(8/3) = 0.9808293
 BUDGETS = [0.0, 0.2876821 / 5, 0.9808293 / 4]
+# Where the space is used up, at least log(8/4) / 4 = 0.1732868, log(8/2) / 4 = 0.3465736
+LASTING = [0.1732868 / 7, 0.3465736 / 5, 0.9808293 / 4]
 
 
 class TestIndex:
     def test_without_a_bonus_it_is_the_mean_with_the_prior_rewards(self) -> None:
         assert_allclose(Informed(bonus=0.0).scores(three_arms()), MEANS, atol=1e-6)
 
+    # With a scale of 3, eight arms are due where there are three; with the other, hardly any.
+    @pytest.mark.parametrize(("scale", "budgets"), [(3.0, LASTING), (1e-9, BUDGETS)])
     @pytest.mark.parametrize("bonus", [0.3, 1.0])
-    def test_the_index_solves_its_equation(self, bonus: float) -> None:
-        bounds = Informed(bonus=bonus, top=0.0).scores(three_arms())
-        for mean, budget, q in zip(MEANS, BUDGETS, bounds.tolist(), strict=True):
+    def test_the_index_solves_its_equation(
+        self, bonus: float, scale: float, budgets: list[float]
+    ) -> None:
+        bounds = Informed(bonus=bonus, top=0.0, scale=scale).scores(three_arms())
+        for mean, budget, q in zip(MEANS, budgets, bounds.tolist(), strict=True):
             kl = mean * math.log(mean / q) + (1 - mean) * math.log((1 - mean) / (1 - q))
             assert kl == pytest.approx(bonus * budget, abs=1e-6)
 
@@ -130,14 +136,15 @@ class TestIndex:
         assert Informed().scores(busy)[0] < Informed().scores(free)[0]
 
     def test_open_rewards_have_the_bonus_of_normal_ones(self) -> None:
-        # Pooled variance 2 / (3 - 2) = 2; t = 4, K = 2: log(4/4) = 0 and log(4/2) = 0.6931472;
-        # sqrt(2 * 2 * 0.3 * 0.6931472 / 4) = 0.4560084. The overall mean is 14/3, so the means are
-        # (4 + 14) / 5 and (10 + 14) / 4.
+        # Pooled variance 2 / (3 - 2) = 2; t = 4, K = 2: log(4/2) = 0.6931472 for one reward, whose
+        # bonus is sqrt(2 * 2 * 0.3 * 0.6931472 / 4) = 0.4560084; for two log(4/4) = 0, so that
+        # log(4/2) / 4 is more: 0.2039332 with 0.1732868 / 5. The overall mean is 14/3, so the means
+        # are (4 + 14) / 5 and (10 + 14) / 4.
         arms = ActiveSet.from_rewards(
             LINE, [({"x": 0.1}, [1.0, 3.0]), ({"x": 0.2}, [10.0])], reward_range=None
         )
         found = Informed(bonus=0.3, top=0.0).scores(arms)
-        assert_allclose(found, [3.6, 6.4560084], atol=1e-6)
+        assert_allclose(found, [3.8039332, 6.4560084], atol=1e-6)
 
     def test_open_rewards_have_a_fair_coin_s_variance_before_any_arm_has_two(self) -> None:
         # t = 3, K = 2: log(3/2) = 0.4054651; sqrt(2 * 0.25 * 0.3 * 0.4054651 / 4) = 0.1233085.
@@ -186,6 +193,27 @@ class TestStrength:
         assert Informed(top=0.3).strength(equal_arms(3, 100)) == 0.3
         assert Informed(bonus=0.5, top=0.3).strength(equal_arms(3, 100)) == 0.5
         assert Informed(bonus=0.0).strength(equal_arms(3, 100)) == 0.0
+
+    def test_a_share_of_the_logarithm_lasts_where_the_bonus_grew_sixfold(self) -> None:
+        # 30 are due: 22 arms have 1.364^6 = 6.4 of the bonus, 23 have 1.304^6 = 4.9
+        assert Informed().lasting(equal_arms(22, 100)) == 0.25
+        assert Informed().lasting(equal_arms(23, 100)) == 0.0
+
+    def test_no_arm_is_given_up_for_good_where_there_are_no_others(self) -> None:
+        """The better one of two was unlucky: with MOSS it is over after t / K rewards."""
+        names = [f"prompt-{i}" for i in range(200)]
+        rest: list[Tried] = [({"prompt": name}, [0.0] * 10) for name in names[2:]]
+
+        def leads(n_leader: int) -> bool:
+            lucky = [1.0] * (3 * n_leader // 4) + [0.0] * (n_leader // 4)
+            unlucky = [1.0] * 89 + [0.0] * 36  # 0.712 of 125
+            tried: list[Tried] = [({"prompt": names[0]}, lucky), ({"prompt": names[1]}, unlucky)]
+            arms = ActiveSet.from_rewards(Space(prompt=Choice(*names)), [*tried, *rest])
+            assert arms.totals.n_rewards + 1 < 200 * 125  # so that MOSS's bonus is gone
+            return int(Informed().scores(arms).argmax()) == 1
+
+        assert not leads(400)
+        assert leads(16_000)
 
 
 class TestGrowth:

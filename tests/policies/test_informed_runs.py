@@ -19,7 +19,8 @@ from tests.loops import seeds
 
 from .sets import arms_with
 
-INDEX = Index(bonus=0.1, trust=1.0, limit=50.0)
+GROWING = Index(bonus=0.1, lasting=0.0, trust=1.0, limit=50.0)
+USED_UP = Index(bonus=0.6, lasting=0.25, trust=1.0, limit=50.0)
 
 
 def drawn_arms(seed: int) -> ActiveSet:
@@ -63,6 +64,7 @@ def remembering_arms(seed: int) -> ActiveSet:
     return arms
 
 
+INDICES = pytest.mark.parametrize("index", [GROWING, USED_UP])
 SETS = pytest.mark.parametrize("made", [drawn_arms, remembering_arms])
 
 
@@ -77,25 +79,29 @@ def assert_highest(policy: Informed, arms: ActiveSet, row: int) -> None:
 
 
 @SETS
+@INDICES
 @seeds(60)
-def test_the_terms_of_one_arm_are_those_of_all(seed: int, made: Callable[[int], ActiveSet]) -> None:
+def test_the_terms_of_one_arm_are_those_of_all(
+    seed: int, index: Index, made: Callable[[int], ActiveSet]
+) -> None:
     arms = made(seed)
-    now = INDEX.moment(arms)
-    found = [INDEX.terms_of(INDEX.known(arms, row, now), now) for row in range(len(arms))]
-    assert_allclose(np.transpose(found), INDEX.terms(arms, now), rtol=1e-12)
+    now = index.moment(arms)
+    found = [index.terms_of(index.known(arms, row, now), now) for row in range(len(arms))]
+    assert_allclose(np.transpose(found), index.terms(arms, now), rtol=1e-12)
 
 
 @SETS
+@INDICES
 @seeds(120)
 def test_the_leaders_are_the_servable_arms_of_highest_index(
-    seed: int, made: Callable[[int], ActiveSet]
+    seed: int, index: Index, made: Callable[[int], ActiveSet]
 ) -> None:
     arms = made(seed)
-    now = INDEX.moment(arms)
+    now = index.moment(arms)
     rows = np.flatnonzero(arms.servable).tolist()
-    scores = {row: kl_upper_of(*INDEX.terms_of(INDEX.known(arms, row, now), now)) for row in rows}
+    scores = {row: kl_upper_of(*index.terms_of(index.known(arms, row, now), now)) for row in rows}
     best = max(scores.values())
-    assert INDEX.leaders(arms).tolist() == [row for row in rows if scores[row] == best]
+    assert index.leaders(arms).tolist() == [row for row in rows if scores[row] == best]
 
 
 @pytest.mark.slow

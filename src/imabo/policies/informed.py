@@ -30,6 +30,8 @@ from imabo.settings import check_count, check_flag, check_fraction, check_number
 
 _SHORT: Final = 3  # rounds in a row up to which each is decided for itself
 _STEEP: Final = 6  # power by which the bonus grows, the less a space has left to give
+_SCARCE: Final = 6.0  # as much growth as this, and no arm is given up for good: ...
+_LASTING: Final = 0.25  # ... its bonus keeps this share of log(t / n~)
 _PER_SUCCESS: Final = 10.0  # rounds that one success counts for in the growth, at most ...
 _LEAST_SHARE: Final = (
     0.1  # ... and what a round counts for at least: where all fail, others must come
@@ -118,8 +120,10 @@ class Informed(Policy):
         totals = arms.totals
         t = totals.n_rewards + rate_of(totals, arms.has_window) * totals.n_pending + 1.0
         k = max(arms.n_servable, 1)
-        budgets = np.maximum(np.log(t / (k * n)), 0.0)  # log+(t / (K n~))
-        budgets *= self.strength(arms) / (np.maximum(prior, ANCHOR) + n)
+        strength, lasting = self._shares(arms)  # eq. (informed-bonus)
+        kept = lasting * np.maximum(np.log(t / n), 0.0)
+        budgets = np.maximum(np.log(t / (k * n)), kept)  # eq. (informed-log)
+        budgets *= strength / (np.maximum(prior, ANCHOR) + n)
         if arms.reward_range is not None:
             return kl_upper(means, budgets)  # eq. (informed)
         # Rewards without ends: the same with the divergence of normal ones.
@@ -127,9 +131,15 @@ class Informed(Policy):
 
     def strength(self, arms: ActiveSet) -> float:
         """Share of the bonus, eq. (informed-bonus): more, the less the space has left to give."""
-        due = self._due(arms, self._rounds(arms))
-        ratio = max(due / max(arms.n_servable, 1), 1.0 + due / arms.n_reachable)
-        return max(min(self.bonus * ratio**_STEEP, self.top), self.bonus)
+        return self._shares(arms)[0]
+
+    def lasting(self, arms: ActiveSet) -> float:
+        """Share of log(t / n~) that stays in the bonus; c of eq. (informed-log).
+
+        MOSS gives up an arm that has t / K rewards, however unlucky they were. That is right while
+        better arms are still to come, and where there are no others a run never comes back.
+        """
+        return self._shares(arms)[1]
 
     def serve(self, arms: ActiveSet, draws: Draws) -> Serve:
         """The servable arm of highest index, or one that is tried again."""
@@ -152,7 +162,14 @@ class Informed(Policy):
 
     def index(self, arms: ActiveSet) -> Index:
         """The index as long as no reward comes in."""
-        return Index(self.strength(arms), self.trust, self.limit)
+        return Index(*self._shares(arms), self.trust, self.limit)
+
+    def _shares(self, arms: ActiveSet) -> tuple[float, float]:
+        due = self._due(arms, self._rounds(arms))
+        ratio = max(due / max(arms.n_servable, 1), 1.0 + due / arms.n_reachable)
+        scarcity = ratio**_STEEP
+        strength = max(min(self.bonus * scarcity, self.top), self.bonus)
+        return strength, _LASTING if scarcity >= _SCARCE else 0.0
 
     def _rounds(self, arms: ActiveSet) -> float:
         """Rewards since the schedule started.

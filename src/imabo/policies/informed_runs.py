@@ -68,10 +68,12 @@ class Known(NamedTuple):
 class Index:
     """The mean with what a model expects, and the budget of the bonus, as ``Informed.scores``.
 
-    ``bonus`` is the strength that the policy has now; it changes with rewards only.
+    ``bonus`` is the strength that the policy has now, and ``lasting`` the share of log(t / n~) that
+    it keeps; they change with rewards only.
     """
 
     bonus: float
+    lasting: float
     trust: float
     limit: float
 
@@ -101,6 +103,8 @@ class Index:
             weights = np.maximum(prior, ANCHOR)
             own = own + prior * (arms.prior_means - level)
         budgets = np.maximum(np.log(now.round / (now.n_servable * n)), 0.0)
+        if self.lasting:
+            budgets = np.maximum(budgets, self.lasting * np.log(now.round / n))
         budgets *= self.bonus / (weights + n)
         waiting = waiting_counts(arms, n)
         return (own + (weights + waiting) * level) / (weights + arms.n_now + waiting), budgets
@@ -149,7 +153,10 @@ class Index:
             n = UNSERVED
         waiting = n - n_rewards if n > n_rewards else 0.0
         ratio = t / (n_servable * n)
-        budget = log(ratio) * (self.bonus / (prior + n)) if ratio > 1.0 else 0.0
+        rest = log(ratio) if ratio > 1.0 else 0.0
+        if self.lasting:
+            rest = max(rest, self.lasting * log(t / n))
+        budget = rest * (self.bonus / (prior + n)) if rest else 0.0
         return (total + waiting * level) / (prior + n_now + waiting), budget
 
     def leaders(self, arms: ActiveSet) -> Ints:
