@@ -20,7 +20,7 @@ from tests.loops import seeds
 from .sets import arms_with
 
 GROWING = Index(bonus=0.1, lasting=0.0, trust=1.0, limit=50.0)
-USED_UP = Index(bonus=0.6, lasting=0.25, trust=1.0, limit=50.0)
+USED_UP = Index(bonus=0.6, lasting=0.4, trust=1.0, limit=50.0)
 
 
 def drawn_arms(seed: int) -> ActiveSet:

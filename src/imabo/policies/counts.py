@@ -14,6 +14,7 @@ from imabo.arms import ActiveSet, Floats, Number, Totals
 
 UNSERVED: Final = 1e-9  # stands for a count of zero: the bonus is then huge and finite
 ANCHOR: Final = 3.0  # rewards of the average arm that stand in for a model that says less
+FEW: Final = 8.0  # arms among which an unlucky one is looked at again soon enough
 _UNSKILLED: Final = 0.3  # part of its trust that a model keeps whose expectations do not come true
 _UNRELATED: Final = 0.1  # the same where arms can teach nothing about each other
 _STALE: Final = 0.8  # share of the rewards that a model must have seen to be believed in full

@@ -17,6 +17,7 @@ from imabo.bounds import kl_upper
 from imabo.policies.base import Draws, Policy, Rounds, Serve
 from imabo.policies.counts import (
     ANCHOR,
+    FEW,
     effective_counts,
     expected_means,
     pooled_variance,
@@ -31,7 +32,7 @@ from imabo.settings import check_count, check_flag, check_fraction, check_number
 _SHORT: Final = 3  # rounds in a row up to which each is decided for itself
 _STEEP: Final = 6  # power by which the bonus grows, the less a space has left to give
 _SCARCE: Final = 6.0  # as much growth as this, and no arm is given up for good: ...
-_LASTING: Final = 0.25  # ... its bonus keeps this share of log(t / n~)
+_LASTING: Final = 0.4  # ... its bonus keeps this share of what it would be among few arms
 _PER_SUCCESS: Final = 10.0  # rounds that one success counts for in the growth, at most ...
 _LEAST_SHARE: Final = (
     0.1  # ... and what a round counts for at least: where all fail, others must come
@@ -48,10 +49,10 @@ class Informed(Policy):
     end. Rewards that are still out count as average ones, so that a burst of requests spreads. The
     active set grows ``scale`` times faster, because arms that teach about each other need fewer
     pulls each. Among so many arms the best is found almost without a bonus; where the space has few
-    more arms to give, the bonus grows to ``top`` of IMOSS's KL form. With ``changes``, rewards that
-    later ones contradict lose weight, a change is noticed, and now and then a part of the space
-    that was given up is tried again. With an oracle that has no model, it is the KL form with a
-    smaller bonus.
+    more arms to give, the bonus grows to ``top`` of IMOSS's KL form, and no arm is given up for
+    good. With ``changes``, rewards that later ones contradict lose weight, a change is noticed, and
+    now and then a part of the space that was given up is tried again. With an oracle that has no
+    model, it is the KL form with a smaller bonus.
 
     Args:
         beta: Growth exponent, in (0, 1).
@@ -121,7 +122,7 @@ class Informed(Policy):
         t = totals.n_rewards + rate_of(totals, arms.has_window) * totals.n_pending + 1.0
         k = max(arms.n_servable, 1)
         strength, lasting = self._shares(arms)  # eq. (informed-bonus)
-        kept = lasting * np.maximum(np.log(t / n), 0.0)
+        kept = lasting * np.maximum(np.log(t / (FEW * n)), 0.0)
         budgets = np.maximum(np.log(t / (k * n)), kept)  # eq. (informed-log)
         budgets *= strength / (np.maximum(prior, ANCHOR) + n)
         if arms.reward_range is not None:
@@ -134,7 +135,7 @@ class Informed(Policy):
         return self._shares(arms)[0]
 
     def lasting(self, arms: ActiveSet) -> float:
-        """Share of log(t / n~) that stays in the bonus; c of eq. (informed-log).
+        """Share of the logarithm among few arms that stays; c of eq. (informed-log).
 
         MOSS gives up an arm that has t / K rewards, however unlucky they were. That is right while
         better arms are still to come, and where there are no others a run never comes back.

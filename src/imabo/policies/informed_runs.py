@@ -19,6 +19,7 @@ from imabo.bounds import SURELY, contenders, kl_upper, kl_upper_of, possible
 from imabo.policies.base import Decision, Draws, Rounds, Serve
 from imabo.policies.counts import (
     ANCHOR,
+    FEW,
     UNSERVED,
     effective_counts,
     freshness,
@@ -68,8 +69,8 @@ class Known(NamedTuple):
 class Index:
     """The mean with what a model expects, and the budget of the bonus, as ``Informed.scores``.
 
-    ``bonus`` is the strength that the policy has now, and ``lasting`` the share of log(t / n~) that
-    it keeps; they change with rewards only.
+    ``bonus`` is the strength that the policy has now, and ``lasting`` the share that it keeps
+    of the logarithm among ``FEW`` arms; they change with rewards only.
     """
 
     bonus: float
@@ -104,7 +105,7 @@ class Index:
             own = own + prior * (arms.prior_means - level)
         budgets = np.maximum(np.log(now.round / (now.n_servable * n)), 0.0)
         if self.lasting:
-            budgets = np.maximum(budgets, self.lasting * np.log(now.round / n))
+            budgets = np.maximum(budgets, self.lasting * np.log(now.round / (FEW * n)))
         budgets *= self.bonus / (weights + n)
         waiting = waiting_counts(arms, n)
         return (own + (weights + waiting) * level) / (weights + arms.n_now + waiting), budgets
@@ -155,7 +156,7 @@ class Index:
         ratio = t / (n_servable * n)
         rest = log(ratio) if ratio > 1.0 else 0.0
         if self.lasting:
-            rest = max(rest, self.lasting * log(t / n))
+            rest = max(rest, self.lasting * log(t / (FEW * n)))
         budget = rest * (self.bonus / (prior + n)) if rest else 0.0
         return (total + waiting * level) / (prior + n_now + waiting), budget
 
